@@ -1,0 +1,508 @@
+//! The scheduling sections, one struct each; a field is a key of the file (spans as `KEY_sec`).
+
+use serde::{Deserialize, Serialize};
+
+use crate::digest::Digest;
+use crate::time::Span;
+
+macro_rules! choices {
+    ($($(#[$doc:meta])* $name:ident { $($(#[$vdoc:meta])* $variant:ident = $text:literal,)* })*) => {$(
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+        pub enum $name {
+            $($(#[$vdoc])* #[serde(rename = $text)] $variant,)*
+        }
+
+        impl Choice for $name {
+            const ALL: &'static [(&'static str, Self)] = &[$(($text, Self::$variant),)*];
+        }
+    )*};
+}
+
+/// A value that is one of a few words.
+pub trait Choice: Copy + PartialEq + 'static {
+    /// Every word with its value.
+    const ALL: &'static [(&'static str, Self)];
+
+    /// The word of this value.
+    fn word(self) -> &'static str {
+        // Every value is in the list, as the macro writes both.
+        Self::ALL.iter().find(|(_, value)| *value == self).map_or("", |(word, _)| word)
+    }
+}
+
+choices! {
+    /// How weights reach the replicas.
+    SyncMode {
+        /// Close the gate (503), let in-flight turns end, abort the rest, load, reopen.
+        PauseDrain = "pause_drain",
+        /// Close the gate (503), abort all, load, reopen.
+        PauseAbort = "pause_abort",
+        /// Close the gate (503), freeze in-flight turns, load, go on.
+        PauseKeep = "pause_keep",
+        /// Never close; each replica swaps between two decode steps.
+        InFlight = "in_flight",
+        /// One replica at a time is drained and loaded; the others serve.
+        Rolling = "rolling",
+    }
+    /// What becomes of a turn that a weight sync aborted.
+    Aborted {
+        /// Its sample is discarded.
+        Discard = "discard",
+        /// It starts again from nothing.
+        Restart = "restart",
+        /// It goes on from its tokens; its segments mix versions.
+        Resume = "resume",
+        /// It counts as complete.
+        KeepAsFinal = "keep_as_final",
+    }
+    /// What happens to the KV cache of a turn whose replica swaps weights under it.
+    KvOnSync {
+        /// It is computed again under the new weights.
+        Recompute = "recompute",
+        /// It is kept, stale.
+        Keep = "keep",
+    }
+    /// Which replica takes a request.
+    Routing {
+        /// The one with the fewest turns running.
+        LeastLoaded = "least_loaded",
+        /// The one that served the session's last turn, if it may; for its prefix cache.
+        SessionAffine = "session_affine",
+    }
+    /// What happens to a request for which the gate has no capacity.
+    OverLimit {
+        /// 429.
+        Refuse = "refuse",
+        /// It waits, up to `hold_sec`.
+        Hold = "hold",
+        /// It is served, and not recorded.
+        ServeOnly = "serve_only",
+    }
+    /// Whether a turn keeps its serving slot until it is judged.
+    JudgeMode {
+        /// Scoring never blocks a rollout.
+        Async = "async",
+        /// It does (the baseline).
+        Sync = "sync",
+    }
+    /// What a judge has to see.
+    JudgeNeeds {
+        /// What followed the turn: the user's reply, the tool's output.
+        NextState = "next_state",
+        /// The turn alone.
+        Turn = "turn",
+    }
+    /// How votes make a score.
+    Aggregate {
+        /// The most frequent vote.
+        Majority = "majority",
+        /// The arithmetic mean.
+        Mean = "mean",
+        /// The middle vote; of an even number, the mean of the two middle ones.
+        Median = "median",
+    }
+    /// What a tie of `majority` means.
+    OnTie {
+        /// A score of 0.
+        Zero = "zero",
+        /// The sample is discarded.
+        Discard = "discard",
+    }
+    /// What happens to a sample with fewer than `min_votes` valid votes.
+    OnJudgeFailure {
+        /// It is discarded.
+        Discard = "discard",
+        /// Its score is 0.
+        Zero = "zero",
+        /// It keeps its place in a batch, with no gradient.
+        Mask = "mask",
+    }
+    /// What a score of 0 means.
+    ZeroScore {
+        /// It trains like every other.
+        Train = "train",
+        /// It keeps its place in a batch, with no gradient.
+        Mask = "mask",
+        /// The sample is discarded.
+        Discard = "discard",
+    }
+    /// The rule that admits requests.
+    GateKind {
+        /// Ours: (η + 1 - publish lag) * B - outstanding.
+        Headway = "headway",
+        /// AReaL's staleness manager.
+        Areal = "areal",
+        /// OpenClaw-RL's: closed from a full batch until the step before is trained.
+        Openclaw = "openclaw",
+        /// Synchronous: one batch per version, nothing else.
+        Sync = "sync",
+        /// No bound.
+        None = "none",
+    }
+    /// What η bounds.
+    Bound {
+        /// What is admitted; stragglers are trained and counted.
+        Aggregate = "aggregate",
+        /// Every trained sample.
+        Strict = "strict",
+    }
+    /// What `bound = "strict"` does with a sample that would become too old.
+    Late {
+        /// It is discarded.
+        Discard = "discard",
+        /// The step waits for it, up to `late_wait_sec`.
+        Wait = "wait",
+    }
+    /// What a sample is.
+    SampleUnit {
+        /// One turn.
+        Turn = "turn",
+    }
+    /// What fills a batch.
+    BatchCounts {
+        /// Samples that will be trained.
+        Accepted = "accepted",
+        /// Judged samples, trained or rejected (AReaL's `dynamic_bs`).
+        Results = "results",
+    }
+    /// The off-policy correction of the loss.
+    Correction {
+        /// None.
+        None = "none",
+        /// PPO's clipped ratio.
+        PpoClip = "ppo_clip",
+        /// Decoupled PPO (AReaL).
+        Decoupled = "decoupled",
+        /// Truncated importance sampling.
+        Tis = "tis",
+        /// IcePop: zero outside a band.
+        Icepop = "icepop",
+        /// A sequence outside a band is masked.
+        SequenceMask = "sequence_mask",
+        /// GSPO's sequence ratio.
+        Gspo = "gspo",
+    }
+    /// In which order a queue is taken from.
+    QueueOrder {
+        /// First in, first out.
+        Fifo = "fifo",
+        /// Last in, first out.
+        Lifo = "lifo",
+        /// The oldest first token first.
+        OldestVersionFirst = "oldest_version_first",
+        /// The newest first token first.
+        FreshestFirst = "freshest_first",
+        /// The order of admission.
+        AdmissionOrder = "admission_order",
+    }
+    /// What happens when a queue is full.
+    DropPolicy {
+        /// Room is reserved at admission; where there is none, the request is refused (429).
+        Reject = "reject",
+        /// A sample keeps the slot it has until there is room.
+        Block = "block",
+        /// The sample that entered first is discarded.
+        DropOldest = "drop_oldest",
+        /// The sample that would enter is discarded.
+        DropNewest = "drop_newest",
+    }
+}
+
+/// `[policy_serving]`
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PolicyServing {
+    /// The serving engine (live only).
+    pub engine: String,
+    /// The address to listen on (live only).
+    pub host: String,
+    /// The port to listen on (live only).
+    pub port: u16,
+    /// `weight_sync_pause` sets it where it is not given.
+    pub sync_mode: SyncMode,
+    /// How long in-flight turns may take to end before they are aborted.
+    pub pause_timeout: Span,
+    /// How long an aborted turn may take to stop before it is given up.
+    pub abort_timeout: Span,
+    /// How long a transfer to a replica may take.
+    pub transfer_timeout: Span,
+    /// How long loading on a replica may take.
+    pub load_timeout: Span,
+    /// How long exporting the weights may take.
+    pub save_timeout: Span,
+    /// How often a failed publication is tried again before the run ends.
+    pub publish_retries: u32,
+    /// Wait before the first retry; doubled each time, at most 60 s.
+    pub publish_retry_delay: Span,
+    /// What becomes of an aborted turn.
+    pub aborted: Aborted,
+    /// What becomes of the KV cache at a swap.
+    pub kv_on_sync: KvOnSync,
+    /// Which replica takes a request.
+    pub routing: Routing,
+    /// How many main turns may be running; 0: no limit.
+    pub max_concurrent_rollouts: u32,
+    /// How long a generation may take; 0: no limit.
+    pub generation_timeout: Span,
+    /// What happens to a request beyond the limit.
+    pub over_limit: OverLimit,
+    /// How long a request may be held; 0: as long as it takes.
+    pub hold: Span,
+}
+
+/// `[environment_hosting]`
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct EnvironmentHosting {
+    /// How many environments there are; 0: no limit.
+    pub max_envs: u32,
+    /// How long a step may take; 0: no limit.
+    pub step_timeout: Span,
+    /// How long a reset may take; 0: no limit.
+    pub reset_timeout: Span,
+    /// How often a failed reset or step is tried again.
+    pub retries: u32,
+    /// How long a session may be silent before it is ended; 0: for ever.
+    pub session_idle: Span,
+}
+
+/// `[reward_judging]`
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RewardJudging {
+    /// Whether scoring blocks a rollout.
+    pub mode: JudgeMode,
+    /// How many votes may be in flight.
+    pub judge_concurrency: u32,
+    /// How long a vote may take; 0: no limit.
+    pub judge_timeout: Span,
+    /// How often a failed vote is tried again.
+    pub judge_retries: u32,
+    /// Judge as soon as what it needs is there; else when the session ends.
+    pub fire_on_turn_end: bool,
+    /// What a judge has to see.
+    pub judge_needs: JudgeNeeds,
+    /// Votes per sample, 1 to 15.
+    pub votes: u32,
+    /// Valid votes that make a score.
+    pub min_votes: u32,
+    /// How votes make a score.
+    pub aggregate: Aggregate,
+    /// What a tie means.
+    pub on_tie: OnTie,
+    /// What too few valid votes mean.
+    pub on_judge_failure: OnJudgeFailure,
+    /// What a score of 0 means.
+    pub zero_score: ZeroScore,
+    /// In a session where nothing would count, the first judged turn does.
+    pub at_least_one: bool,
+}
+
+/// `[policy_training]`
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PolicyTraining {
+    /// The training engine (live only).
+    pub engine: String,
+    /// The rule that admits requests.
+    pub gate: GateKind,
+    /// η, in learner versions.
+    pub max_head_off_policyness: u32,
+    /// What η bounds. `0` binds every sample whatever this says.
+    pub bound: Bound,
+    /// What `strict` does with a late sample.
+    pub late: Late,
+    /// How long a step waits for a late sample.
+    pub late_wait: Span,
+    /// Samples older than this are discarded; `None`: no filter.
+    pub stale_filter_steps: Option<u32>,
+    /// A turn that waits longer for its next state gives its place back; 0: never.
+    pub park_after: Span,
+    /// What a sample is.
+    pub sample_unit: SampleUnit,
+    /// Samples (or groups, where `group_size` is above 1) per train step.
+    pub batch_size: u32,
+    /// Samples per group.
+    pub group_size: u32,
+    /// A group with fewer scored members is discarded.
+    pub min_group_size: u32,
+    /// What fills a batch.
+    pub batch_counts: BatchCounts,
+    /// How long a step waits for a full batch; 0: as long as it takes.
+    pub max_batch_wait: Span,
+    /// The smallest short batch.
+    pub min_batch_size: u32,
+    /// Train steps between two publications.
+    pub publish_interval: u32,
+    /// Optimizer updates in one train step.
+    pub updates_per_step: u32,
+    /// How often the samples of a failed step are tried again.
+    pub train_retries: u32,
+    /// How long a train step may take; 0: no limit.
+    pub train_timeout: Span,
+    /// The off-policy correction.
+    pub correction: Correction,
+    /// Lower threshold of the correction, in millionths.
+    pub correction_low: u32,
+    /// Upper threshold of the correction, in millionths.
+    pub correction_high: u32,
+}
+
+/// One of the two queues of `[queue]`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Queue {
+    /// How many samples it holds.
+    pub max_size: u32,
+    /// In which order it is taken from.
+    pub queue_type: QueueOrder,
+    /// What happens when it is full.
+    pub drop_policy: DropPolicy,
+}
+
+/// `[queue]`
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Queues {
+    /// Generated, not yet judged.
+    pub rollout: Queue,
+    /// Scored, not yet trained.
+    pub output: Queue,
+}
+
+/// The whole configuration of a run.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Config {
+    /// `[policy_serving]`
+    pub policy_serving: PolicyServing,
+    /// `[environment_hosting]`
+    pub environment_hosting: EnvironmentHosting,
+    /// `[reward_judging]`
+    pub reward_judging: RewardJudging,
+    /// `[policy_training]`
+    pub policy_training: PolicyTraining,
+    /// `[queue]`
+    pub queue: Queues,
+}
+
+impl Default for PolicyServing {
+    fn default() -> Self {
+        Self {
+            engine: "sglang".into(),
+            host: "127.0.0.1".into(),
+            port: 30000,
+            sync_mode: SyncMode::PauseDrain,
+            pause_timeout: Span::from_secs(120),
+            abort_timeout: Span::from_secs(10),
+            transfer_timeout: Span::from_secs(300),
+            load_timeout: Span::from_secs(300),
+            save_timeout: Span::from_secs(300),
+            publish_retries: 5,
+            publish_retry_delay: Span::from_secs(1),
+            aborted: Aborted::Restart,
+            kv_on_sync: KvOnSync::Recompute,
+            routing: Routing::LeastLoaded,
+            max_concurrent_rollouts: 0,
+            generation_timeout: Span::from_secs(1800),
+            over_limit: OverLimit::Refuse,
+            hold: Span::ZERO,
+        }
+    }
+}
+
+impl Default for EnvironmentHosting {
+    fn default() -> Self {
+        Self {
+            max_envs: 0,
+            step_timeout: Span::from_secs(300),
+            reset_timeout: Span::from_secs(300),
+            retries: 1,
+            session_idle: Span::from_secs(3600),
+        }
+    }
+}
+
+impl Default for RewardJudging {
+    fn default() -> Self {
+        Self {
+            mode: JudgeMode::Async,
+            judge_concurrency: 4,
+            judge_timeout: Span::from_secs(30),
+            judge_retries: 1,
+            fire_on_turn_end: true,
+            judge_needs: JudgeNeeds::NextState,
+            votes: 1,
+            min_votes: 1,
+            aggregate: Aggregate::Majority,
+            on_tie: OnTie::Zero,
+            on_judge_failure: OnJudgeFailure::Discard,
+            zero_score: ZeroScore::Train,
+            at_least_one: false,
+        }
+    }
+}
+
+impl Default for PolicyTraining {
+    fn default() -> Self {
+        Self {
+            engine: "megatron".into(),
+            gate: GateKind::Headway,
+            max_head_off_policyness: 2,
+            bound: Bound::Aggregate,
+            late: Late::Discard,
+            late_wait: Span::from_secs(60),
+            stale_filter_steps: None,
+            park_after: Span::ZERO,
+            sample_unit: SampleUnit::Turn,
+            batch_size: 16,
+            group_size: 1,
+            min_group_size: 1,
+            batch_counts: BatchCounts::Accepted,
+            max_batch_wait: Span::ZERO,
+            min_batch_size: 1,
+            publish_interval: 1,
+            updates_per_step: 1,
+            train_retries: 2,
+            train_timeout: Span::ZERO,
+            correction: Correction::PpoClip,
+            correction_low: 800_000,
+            correction_high: 1_200_000,
+        }
+    }
+}
+
+impl Default for Queue {
+    fn default() -> Self {
+        Self { max_size: 512, queue_type: QueueOrder::Fifo, drop_policy: DropPolicy::Reject }
+    }
+}
+
+impl Default for Queues {
+    fn default() -> Self {
+        Self { rollout: Queue::default(), output: Queue::default() }
+    }
+}
+
+impl Config {
+    /// The canonical JSON text: every key, in the order of the structs, no spaces.
+    #[must_use]
+    pub fn canonical_json(&self) -> String {
+        // Strings, whole numbers and unit variants always serialise.
+        serde_json::to_string(self).unwrap_or_default()
+    }
+
+    /// The digest of the canonical form.
+    #[must_use]
+    pub fn digest(&self) -> Digest {
+        Digest::of(self.canonical_json().as_bytes())
+    }
+
+    /// η binds every trained sample: `bound = "strict"`, or η = 0, which is synchronous.
+    #[must_use]
+    pub fn is_strict(&self) -> bool {
+        let training = &self.policy_training;
+        training.bound == Bound::Strict
+            || (training.gate == GateKind::Headway && training.max_head_off_policyness == 0)
+    }
+
+    /// Samples per full batch.
+    #[must_use]
+    pub fn samples_per_batch(&self) -> u64 {
+        u64::from(self.policy_training.batch_size) * u64::from(self.policy_training.group_size)
+    }
+}

@@ -1,0 +1,1 @@
+//! Metrics of a run, computed by an observer of (now, input, actions).

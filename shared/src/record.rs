@@ -1,0 +1,1 @@
+//! Records of runs: a header, stamped inputs, and the digest of the actions each caused.
