@@ -152,7 +152,6 @@ proptest! {
         seeds in seeds(300),
     ) {
         let mut bench = Bench::bare(config);
-        bench.watch.doubt_facts();
         bench.replica_up(ReplicaId(0), 0);
         let mut next = 0;
         for (index, seed) in seeds.iter().enumerate() {
@@ -172,7 +171,6 @@ proptest! {
         seeds in seeds(100),
     ) {
         let mut world = World::new(config, plan);
-        world.bench.watch.doubt_facts();
         let mut next = 1_000_000;
         for (index, seed) in seeds.iter().enumerate() {
             for _ in 0..4 {

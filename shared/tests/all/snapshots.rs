@@ -39,7 +39,6 @@ fn recorded(
     count: usize,
 ) -> Vec<(Time, Input)> {
     let mut world = World::new(config, plan);
-    world.bench.watch.doubt_facts();
     let mut next = 1_000_000;
     let mut seeds = seeds.iter().cycle();
     let mut turns = 0;

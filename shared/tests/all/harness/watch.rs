@@ -6,12 +6,12 @@ mod checks;
 use std::collections::{BTreeMap, BTreeSet};
 
 use headway_shared::action::{Action, InFlight, Refusal, Reply};
-use headway_shared::config::{Aborted, Config, GateKind, SyncMode};
-use headway_shared::core::{Fate, Scheduler};
+use headway_shared::config::{Aborted, Config, SyncMode};
+use headway_shared::core::Scheduler;
 use headway_shared::id::{
     PublicationId, ReplicaId, RequestId, SampleId, SessionId, StepId, VoteId,
 };
-use headway_shared::input::{Input, Operator, TurnType, WeightsEvent};
+use headway_shared::input::{Input, Operator, WeightsEvent};
 use headway_shared::time::{Span, Time};
 
 /// What was decided about a request.
@@ -70,8 +70,6 @@ pub(crate) struct Watch {
     /// Samples that went on from the tokens of an aborted attempt.
     resumed: BTreeSet<SampleId>,
     paused: bool,
-    /// Inputs may contradict each other: what follows from facts alone is not checked.
-    doubtful: bool,
     queue_lengths: (u32, u32),
 }
 
@@ -101,14 +99,8 @@ impl Watch {
             reconfigured: false,
             resumed: BTreeSet::new(),
             paused: false,
-            doubtful: false,
             queue_lengths: (0, 0),
         }
-    }
-
-    /// From now on inputs may be senseless.
-    pub(crate) fn doubt_facts(&mut self) {
-        self.doubtful = true;
     }
 
     pub(crate) fn decision(&self, request: RequestId) -> Decision {
@@ -278,6 +270,10 @@ impl Watch {
                 let mut here = self.generations.values().filter(|g| g.replica == replica);
                 let drained = here.all(|generation| generation.aborted);
                 assert!(in_flight != InFlight::Drained || drained, "{replica} is not drained");
+            }
+            Action::CancelLoad { publication, replica } => {
+                let under_way = self.loads.remove(&(publication, replica));
+                assert!(under_way.is_some(), "{replica} loads nothing");
             }
             Action::Discard { sample, .. } => {
                 assert!(self.discarded.insert(sample), "{sample} is discarded twice");

@@ -4,13 +4,11 @@ mod clients;
 
 use std::collections::BTreeMap;
 
-use headway_shared::action::{Action, Refusal, Reply};
-use headway_shared::config::{Config, JudgeNeeds};
+use headway_shared::action::Action;
+use headway_shared::config::Config;
 use headway_shared::digest::mix;
-use headway_shared::id::{GroupId, PublicationId, ReplicaId, RequestId, SessionId};
-use headway_shared::input::{
-    EnvironmentOutcome, Finish, Input, Request, TurnType, VoteOutcome, WeightsEvent,
-};
+use headway_shared::id::{PublicationId, ReplicaId, RequestId, SessionId};
+use headway_shared::input::{Finish, Input, VoteOutcome, WeightsEvent};
 use headway_shared::time::{Span, Time};
 use headway_shared::version::DeployVersion;
 

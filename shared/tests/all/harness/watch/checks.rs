@@ -67,7 +67,7 @@ impl Watch {
                     assert!(self.trained.insert(sample.id), "{} is trained twice", sample.id);
                     assert!(!self.discarded.contains(&sample.id), "trained and discarded");
                     assert!(sample.tokens > 0, "{} has no tokens", sample.id);
-                    let may_mix = self.doubtful || self.mixes || self.resumed.contains(&sample.id);
+                    let may_mix = self.mixes || self.resumed.contains(&sample.id);
                     assert!(may_mix || sample.segments == 1, "{} mixes versions", sample.id);
                     let parts: u32 = sample.staleness_parts().iter().sum();
                     assert_eq!(parts, sample.staleness_head(), "the parts of {}", sample.id);
