@@ -159,7 +159,10 @@ fn a_silent_session_is_ended_and_its_waiting_turn_with_it() {
 
 #[test]
 fn activity_puts_the_idle_limit_off() {
-    let mut bench = hosted(|c| c.environment_hosting.session_idle = secs(600));
+    let mut bench = hosted(|c| {
+        c.environment_hosting.session_idle = secs(600);
+        c.reward_judging.judge_timeout = secs(0);
+    });
     bench.turn(0);
     bench.advance(secs(500));
     bench.turn(0);

@@ -149,7 +149,7 @@ fn with_dynamic_batches(gate: GateKind) -> Vec<u32> {
     let plan = Plan {
         clients: 256,
         zeros: 25,
-        generate: Delay { least: 8, most: 12 },
+        generate: Delay::fixed(10),
         train: Delay::fixed(600),
         inputs: 100_000,
         steps: 41,

@@ -1,6 +1,6 @@
 //! Groups: one place for all members, ready when all are resolved.
 
-use headway_shared::action::{Discard, Refusal};
+use headway_shared::action::{Action, Discard, Refusal};
 use headway_shared::core::SampleState;
 use headway_shared::input::Finish;
 
@@ -137,8 +137,6 @@ fn the_oldest_member_decides_how_old_a_group_is() {
     bench.scored_in(13, 3, GOOD);
     bench.end_step(true);
     assert_eq!(bench.fate(bench.sample_of(old)), Some(Discard::Late));
-    bench.finish(young);
-    bench.vote(bench.sample_of(young), GOOD);
     assert_eq!(bench.fate(bench.sample_of(young)), Some(Discard::GroupTooSmall));
     assert_eq!(bench.core.gauges().outstanding, 0, "its place is free again");
 }
@@ -160,4 +158,18 @@ fn a_filtered_group_gives_its_place_back() {
     bench.scored_in(100, 100, GOOD);
     bench.scored_in(101, 100, GOOD);
     assert!(bench.training(), "a producer of filtered groups does not starve");
+}
+
+#[test]
+fn members_lost_with_their_replica_are_not_aborted_as_well() {
+    let mut bench = Bench::new(|c| {
+        c.policy_training.group_size = 2;
+        c.policy_training.min_group_size = 2;
+        c.policy_serving.aborted = headway_shared::config::Aborted::Discard;
+    });
+    bench.admit_in(0, 7);
+    bench.admit_in(1, 7);
+    bench.replica_down(R0);
+    assert!(!bench.did(|action| matches!(action, Action::AbortGeneration { .. })));
+    assert_eq!(bench.core.gauges().outstanding, 0);
 }

@@ -59,9 +59,10 @@ pub(crate) fn input(seed: Seed, now: Time, watch: &Watch, next: &mut u64) -> Inp
     let replica = ReplicaId(u32::from(a % 3));
     match kind % 24 {
         0..=4 => {
-            *next += u64::from(b % 8 != 7);
+            *next += 1;
+            let live = pick(watch.running(), a);
             Input::Request(Request {
-                request: RequestId(*next),
+                request: live.filter(|_| b % 8 == 7).unwrap_or(RequestId(*next)),
                 session,
                 group: (b % 3 > 0).then_some(GroupId(u64::from(a % 4))),
                 turn: if b % 7 == 0 { TurnType::Side } else { TurnType::Main },

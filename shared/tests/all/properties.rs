@@ -130,7 +130,7 @@ proptest! {
         plan.inputs = 200;
         let first = run(config.clone(), plan.clone());
         let second = run(config, plan);
-        prop_assert_eq!(first.bench.log, second.bench.log);
+        prop_assert_eq!(&first.bench.log, &second.bench.log);
     }
 
     #[test]

@@ -54,7 +54,7 @@ fn recorded(
             world.give(Input::Operator(Operator::Reconfigure(config)));
         }
     }
-    world.bench.record
+    std::mem::take(&mut world.bench.record)
 }
 
 proptest! {

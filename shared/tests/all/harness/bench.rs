@@ -24,7 +24,22 @@ pub(crate) struct Bench {
     pub(crate) trained: Vec<Sample>,
     /// Samples in the order in which they were discarded.
     pub(crate) discarded: Vec<(SampleId, Discard)>,
+    /// The length of `log` after each input.
+    ends: Vec<usize>,
     next_id: u64,
+}
+
+impl Drop for Bench {
+    /// A test that fails shows what happened last.
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            let from = self.record.len().saturating_sub(12);
+            for (index, (now, input)) in self.record.iter().enumerate().skip(from) {
+                let start = if index == 0 { 0 } else { self.ends[index - 1] };
+                println!("{now} {input:?} -> {:?}", &self.log[start..self.ends[index]]);
+            }
+        }
+    }
 }
 
 impl Bench {
@@ -48,6 +63,7 @@ impl Bench {
             record: Vec::new(),
             trained: Vec::new(),
             discarded: Vec::new(),
+            ends: Vec::new(),
             next_id: 1000,
         }
     }
@@ -61,6 +77,9 @@ impl Bench {
             self.last.push(action);
             assert!(self.last.len() < 100_000, "one input causes actions without end");
         }
+        self.log.extend_from_slice(&self.last);
+        self.ends.push(self.log.len());
+        self.record.push((self.now, input.clone()));
         self.watch.after(self.now, &input, &self.last, &self.core);
         for resolved in self.core.resolved() {
             match resolved.fate {
@@ -68,8 +87,6 @@ impl Bench {
                 Fate::Discarded(reason) => self.discarded.push((resolved.sample.id, reason)),
             }
         }
-        self.log.extend_from_slice(&self.last);
-        self.record.push((self.now, input));
     }
 
     /// Lets time pass, with a tick whenever the core asks for one.

@@ -43,7 +43,7 @@ impl Words {
 }
 
 fn words() -> impl Strategy<Value = Vec<u32>> {
-    prop::collection::vec(any::<u32>(), 64)
+    prop::collection::vec(any::<u32>(), 80)
 }
 
 /// A configuration that makes sense, of any kind: every gate, mode, order and policy.

@@ -68,9 +68,13 @@ impl World {
     }
 
     pub(super) fn on_refusal(&mut self, request: RequestId, reason: Refusal, retry_after: Span) {
-        assert_ne!(reason, Refusal::BadGroup, "the groups of this world are right");
         let Some(client) = self.client_of(request) else { return };
         let session = self.clients[client].session;
+        if reason == Refusal::BadGroup {
+            // Its group was given up meanwhile.
+            self.after(Span::from_secs(1), Event::Leave(client, session));
+            return;
+        }
         let retry = retry_after.max(Span::from_secs(1));
         self.after(retry, Event::Act(client, session));
     }
