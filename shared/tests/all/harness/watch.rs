@@ -70,6 +70,8 @@ pub(crate) struct Watch {
     /// Samples that went on from the tokens of an aborted attempt.
     resumed: BTreeSet<SampleId>,
     paused: bool,
+    /// The last request came with the identity of one that is being generated.
+    reused: bool,
     queue_lengths: (u32, u32),
 }
 
@@ -99,6 +101,7 @@ impl Watch {
             reconfigured: false,
             resumed: BTreeSet::new(),
             paused: false,
+            reused: false,
             queue_lengths: (0, 0),
         }
     }
@@ -136,6 +139,9 @@ impl Watch {
     /// Books an input before the core sees it.
     pub(crate) fn on_input(&mut self, input: &Input) {
         match input {
+            Input::Request(request) => {
+                self.reused = self.running().any(|running| running == request.request);
+            }
             Input::GenerationEnded { request, attempt, segments, .. } => {
                 let met = segments.iter().map(|segment| segment.version.number()).collect();
                 if self.generations.remove(&(*request, *attempt)).is_some() {
@@ -205,7 +211,7 @@ impl Watch {
         for action in actions {
             self.on_action(now, action, core);
         }
-        self.check_answered(input);
+        self.check_answered(input, actions);
         self.check_resolved(actions, core);
         self.check_core(core);
         if matches!(input, Input::Tick) {
@@ -280,6 +286,9 @@ impl Watch {
             Action::CancelLoad { publication, replica } => {
                 let under_way = self.loads.remove(&(publication, replica));
                 assert!(under_way.is_some(), "{replica} loads nothing");
+                if !core.replica(replica).is_some_and(|view| view.up) {
+                    self.lose(replica);
+                }
             }
             Action::Discard { sample, .. } => {
                 assert!(self.discarded.insert(sample), "{sample} is discarded twice");

@@ -29,16 +29,16 @@ impl Watch {
     }
 
     /// A request is decided at once.
-    pub(super) fn check_answered(&mut self, input: &Input) {
-        if let Input::Request(request) = input {
-            let decided = self.decision(request.request) != Decision::Unknown;
-            assert!(decided, "{} got no decision", request.request);
-            if request.turn == TurnType::Side {
-                let decision = self.decision(request.request);
-                let sample = matches!(decision, Decision::Started { sample: Some(_), .. });
-                assert!(!sample, "a side request became a sample");
-            }
+    pub(super) fn check_answered(&mut self, input: &Input, actions: &[Action]) {
+        let Input::Request(request) = input else { return };
+        if self.reused {
+            let none = |action: &Action| !matches!(action, Action::StartGeneration { .. });
+            return assert!(actions.iter().all(none), "{} starts twice", request.request);
         }
+        let decision = self.decision(request.request);
+        assert_ne!(decision, Decision::Unknown, "{} got no decision", request.request);
+        let sample = matches!(decision, Decision::Started { sample: Some(_), .. });
+        assert!(request.turn == TurnType::Main || !sample, "a side request became a sample");
     }
 
     pub(super) fn check_batch(&self, core: &Scheduler) {
