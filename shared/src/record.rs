@@ -13,6 +13,8 @@
 mod decisions;
 mod format;
 mod reader;
+#[cfg(test)]
+mod tests;
 mod writer;
 
 pub use decisions::Decisions;

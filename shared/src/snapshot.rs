@@ -65,3 +65,34 @@ pub fn from_bytes(bytes: &[u8]) -> Result<Scheduler, SnapshotError> {
     let (scheduler, rest) = postcard::take_from_bytes(state).map_err(|_| SnapshotError::Damaged)?;
     rest.is_empty().then_some(scheduler).ok_or(SnapshotError::Damaged)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::Config;
+
+    #[test]
+    fn a_snapshot_restores_to_the_same_bytes() {
+        let bytes = to_bytes(&Scheduler::new(Config::default())).unwrap();
+        let again = to_bytes(&from_bytes(&bytes).unwrap()).unwrap();
+        assert_eq!(bytes, again);
+    }
+
+    #[test]
+    fn a_snapshot_that_is_cut_or_changed_is_refused() {
+        let bytes = to_bytes(&Scheduler::new(Config::default())).unwrap();
+        for length in 0..bytes.len() {
+            assert!(from_bytes(&bytes[..length]).is_err(), "cut at {length}");
+        }
+        for place in 0..bytes.len() {
+            let mut changed = bytes.clone();
+            changed[place] ^= 0x40;
+            let error = from_bytes(&changed).map(drop).unwrap_err();
+            match place {
+                0..8 => assert_eq!(error, SnapshotError::NotASnapshot),
+                8..12 => assert!(matches!(error, SnapshotError::OtherDecisions { .. })),
+                _ => assert_eq!(error, SnapshotError::Damaged),
+            }
+        }
+    }
+}

@@ -28,8 +28,19 @@ impl Counts {
         self.max = self.max.max(value);
     }
 
+    /// Adds all observations of `other`, as of another replication.
+    pub fn merge(&mut self, other: &Self) {
+        if other.bins.len() > self.bins.len() {
+            self.bins.resize(other.bins.len(), 0);
+        }
+        self.bins.iter_mut().zip(&other.bins).for_each(|(bin, more)| *bin += more);
+        self.total += other.total;
+        self.sum += other.sum;
+        self.max = self.max.max(other.max);
+    }
+
     /// Forgets everything and keeps its memory.
-    pub fn clear(&mut self) {
+    pub(super) fn clear(&mut self) {
         self.bins.clear();
         (self.total, self.sum, self.max) = (0, 0, 0);
     }
@@ -105,6 +116,21 @@ mod tests {
         assert_eq!(counts.percentile(91), Some(9));
         assert_eq!(counts.max(), Some(9));
         assert_eq!(counts.mean(), Some(2.2));
+    }
+
+    #[test]
+    fn merged_counts_are_those_of_all_observations() {
+        let (mut left, mut right, mut all) = <(Counts, Counts, Counts)>::default();
+        for value in [1, 5, 5] {
+            left.add(value);
+            all.add(value);
+        }
+        for value in [0, 9] {
+            right.add(value);
+            all.add(value);
+        }
+        left.merge(&right);
+        assert_eq!(left, all);
     }
 
     #[test]

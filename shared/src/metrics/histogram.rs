@@ -14,7 +14,7 @@ const BINS: usize = PER_DOUBLING * (64 - BITS as usize + 1);
 /// end wide, so the answer is within 1/128 (0.79%) of the observation of that rank, and exact
 /// below 64. Count, sum and maximum are exact. Adding is O(1); memory is 30 kB, once.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Histogram {
+pub(super) struct Histogram {
     bins: Box<[u64]>,
     total: u64,
     sum: u128,
@@ -30,7 +30,7 @@ impl Default for Histogram {
 impl Histogram {
     /// One more observation of `value`.
     #[inline]
-    pub fn add(&mut self, value: u64) {
+    pub(super) fn add(&mut self, value: u64) {
         self.bins[bin_of(value)] += 1;
         self.total += 1;
         self.sum += u128::from(value);
@@ -38,32 +38,28 @@ impl Histogram {
     }
 
     /// Forgets everything.
-    pub fn clear(&mut self) {
+    pub(super) fn clear(&mut self) {
         self.bins.fill(0);
         (self.total, self.sum, self.max) = (0, 0, 0);
     }
 
     /// How many observations there are.
-    #[must_use]
-    pub const fn total(&self) -> u64 {
+    pub(super) const fn total(&self) -> u64 {
         self.total
     }
 
     /// The largest observation; `None` without one.
-    #[must_use]
-    pub fn max(&self) -> Option<u64> {
+    pub(super) fn max(&self) -> Option<u64> {
         (self.total > 0).then_some(self.max)
     }
 
     /// The arithmetic mean; `None` without an observation.
-    #[must_use]
-    pub fn mean(&self) -> Option<f64> {
+    pub(super) fn mean(&self) -> Option<f64> {
         (self.total > 0).then(|| self.sum as f64 / self.total as f64)
     }
 
     /// The `percent`th percentile by nearest rank, within 0.79%; `None` without an observation.
-    #[must_use]
-    pub fn percentile(&self, percent: u64) -> Option<u64> {
+    pub(super) fn percentile(&self, percent: u64) -> Option<u64> {
         let bin = nearest_rank(&self.bins, self.total, percent)?;
         let (low, width) = bounds(bin);
         Some((low + width / 2).min(self.max))
@@ -71,8 +67,7 @@ impl Histogram {
 
     /// The largest difference between the two distribution functions (Kolmogorov's distance, 0 to
     /// 1), taken at the bins' ends: never above the true one. `None` if either has no observation.
-    #[must_use]
-    pub fn distance(&self, other: &Self) -> Option<f64> {
+    pub(super) fn distance(&self, other: &Self) -> Option<f64> {
         if self.total == 0 || other.total == 0 {
             return None;
         }

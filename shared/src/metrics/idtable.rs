@@ -37,9 +37,4 @@ impl<V> IdTable<V> {
     pub(super) fn retain(&mut self, mut keep: impl FnMut(&mut V) -> bool) {
         self.0.retain(|(_, value)| keep(value));
     }
-
-    #[cfg(test)]
-    pub(super) fn len(&self) -> usize {
-        self.0.len()
-    }
 }

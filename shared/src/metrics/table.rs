@@ -336,3 +336,40 @@ pub fn markdown() -> String {
     let head = "| metric | unit | what it is |\n|---|---|---|\n";
     METRICS.iter().fold(head.to_owned(), |table, metric| table + &row(metric))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_unique_snake_case_and_described() {
+        let mut names: Vec<_> = METRICS.iter().map(|metric| metric.name).collect();
+        assert_eq!(names[..3], ["serving_idle_share", "judge_idle_share", "trainer_idle_share"]);
+        names.sort_unstable();
+        assert!(names.windows(2).all(|pair| pair[0] != pair[1]));
+        for metric in METRICS {
+            let letters = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_';
+            assert!(metric.name.chars().all(letters), "{}", metric.name);
+            assert!(metric.about.ends_with('.'), "{}", metric.name);
+        }
+    }
+
+    #[test]
+    fn every_reason_and_every_part_has_its_metric_in_order() {
+        let with = |prefix: &str, suffix: &str| -> Vec<&'static str> {
+            let inner = |metric: &Metric| metric.name.strip_prefix(prefix)?.strip_suffix(suffix);
+            METRICS.iter().filter_map(inner).collect()
+        };
+        let reasons: Vec<_> = Discard::ALL.iter().map(|reason| reason.name()).collect();
+        assert_eq!(with("discarded_", "_share"), reasons);
+        assert_eq!(with("staleness_part_", ""), crate::core::STALENESS_PARTS);
+        assert_eq!(with("part_seconds_", "")[1..], crate::core::STALENESS_PARTS[1..]);
+    }
+
+    #[test]
+    fn the_markdown_table_has_a_row_for_each_metric() {
+        let table = markdown();
+        assert_eq!(table.lines().count(), METRICS.len() + 2);
+        assert!(table.lines().all(|line| line.starts_with('|') && line.ends_with('|')));
+    }
+}

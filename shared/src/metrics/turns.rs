@@ -174,3 +174,113 @@ impl Turns {
 fn tokens_of(segments: &Segments) -> u64 {
     segments.iter().map(|segment| u64::from(segment.tokens)).sum()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::Config;
+    use crate::input::Segment;
+    use crate::version::RolloutVersion;
+
+    const REQUEST: RequestId = RequestId(1);
+
+    struct Run {
+        turns: Turns,
+        scheduler: Scheduler,
+    }
+
+    impl Run {
+        fn new() -> Self {
+            Self { turns: Turns::default(), scheduler: Scheduler::new(Config::default()) }
+        }
+
+        fn see(&mut self, input: &Input, actions: &[Action]) {
+            self.turns.observe(input, actions, &self.scheduler);
+        }
+
+        fn ended(&mut self, attempt: u32, finish: Finish, tokens: u32, actions: &[Action]) {
+            let segment = Segment { version: RolloutVersion::new(0), tokens };
+            let segments = std::iter::once(segment).collect();
+            let input = Input::GenerationEnded {
+                request: REQUEST,
+                attempt,
+                finish,
+                first_token: None,
+                segments,
+            };
+            self.see(&input, actions);
+        }
+
+        /// Tokens generated, wasted, and the number of whole turns; nothing is in flight.
+        fn over(&mut self) -> (u64, u64, u64) {
+            assert!(self.turns.turns.get(REQUEST.0).is_none(), "the turn is forgotten");
+            let sums = &self.turns.since_reset;
+            (sums.tokens, sums.wasted, sums.lengths.total())
+        }
+    }
+
+    fn start(attempt: u32, resume: bool) -> Action {
+        let (replica, sample) = (ReplicaId(0), Some(SampleId(0)));
+        Action::StartGeneration { request: REQUEST, attempt, replica, sample, resume }
+    }
+
+    fn reply(reply: Reply) -> Action {
+        Action::Reply { request: REQUEST, reply }
+    }
+
+    #[test]
+    fn tokens_of_a_resumed_turn_count_once() {
+        let mut run = Run::new();
+        run.see(&Input::Tick, &[start(1, false)]);
+        run.ended(1, Finish::Aborted, 30, &[]);
+        run.see(&Input::Tick, &[start(2, true)]);
+        run.ended(2, Finish::Stop, 100, &[reply(Reply::Complete)]);
+        assert_eq!(run.over(), (100, 0, 1));
+    }
+
+    #[test]
+    fn tokens_before_a_restart_are_wasted() {
+        let mut run = Run::new();
+        run.see(&Input::Tick, &[start(1, false)]);
+        run.ended(1, Finish::Aborted, 30, &[start(2, false)]);
+        run.ended(2, Finish::Stop, 100, &[reply(Reply::Complete)]);
+        assert_eq!(run.over(), (130, 30, 1));
+    }
+
+    #[test]
+    fn a_partial_turn_that_is_kept_counts_as_whole() {
+        let mut run = Run::new();
+        run.see(&Input::Tick, &[start(1, false)]);
+        run.ended(1, Finish::Aborted, 30, &[reply(Reply::Partial)]);
+        assert_eq!(run.over(), (30, 0, 1));
+    }
+
+    #[test]
+    fn a_completion_that_comes_twice_or_late_counts_once() {
+        let mut run = Run::new();
+        run.see(&Input::Tick, &[start(1, false)]);
+        run.ended(1, Finish::Aborted, 30, &[start(2, false)]);
+        run.ended(1, Finish::Aborted, 30, &[]);
+        run.ended(2, Finish::Stop, 100, &[reply(Reply::Complete)]);
+        run.ended(2, Finish::Stop, 100, &[]);
+        assert_eq!(run.over(), (130, 30, 1));
+    }
+
+    #[test]
+    fn a_turn_whose_client_left_is_awaited_until_its_abort_is_done() {
+        let mut run = Run::new();
+        run.see(&Input::Tick, &[start(1, false)]);
+        run.see(&Input::ClientLeft { request: REQUEST }, &[]);
+        run.ended(1, Finish::Aborted, 30, &[]);
+        assert_eq!(run.over(), (30, 30, 0));
+    }
+
+    #[test]
+    fn a_turn_that_is_lost_with_its_replica_is_forgotten() {
+        let mut run = Run::new();
+        run.see(&Input::Tick, &[start(1, false)]);
+        let down = Input::ReplicaDown { replica: ReplicaId(0) };
+        run.see(&down, &[reply(Reply::Failed)]);
+        assert_eq!(run.over(), (0, 0, 0));
+    }
+}

@@ -65,3 +65,36 @@ impl Votes {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::Config;
+    use crate::id::{SampleId, VoteId};
+
+    fn ended(vote: u64, outcome: VoteOutcome) -> Input {
+        Input::VoteEnded { vote: VoteId(vote), outcome, tokens: 10, judge_version: 0 }
+    }
+
+    #[test]
+    fn only_votes_that_were_needed_can_fail() {
+        let mut votes = Votes::default();
+        let scheduler = Scheduler::new(Config::default());
+        let timeout = scheduler.config().reward_judging.judge_timeout;
+        let mut see = |after, input: &Input, actions: &[Action]| {
+            votes.observe(Time::ZERO + after, input, actions, &scheduler);
+        };
+        let sample = SampleId(0);
+        let starts: Vec<_> =
+            (0..5).map(|vote| Action::StartVote { vote: VoteId(vote), sample }).collect();
+        let cancel = |vote| Action::CancelVote { vote: VoteId(vote) };
+        see(Span::ZERO, &Input::Tick, &starts);
+        see(Span::from_secs(1), &ended(0, VoteOutcome::Score(1)), &[cancel(1)]);
+        see(Span::from_secs(2), &ended(1, VoteOutcome::Failed), &[]);
+        see(Span::from_secs(3), &ended(2, VoteOutcome::Invalid), &[]);
+        see(Span::from_secs(4), &ended(3, VoteOutcome::Failed), &[]);
+        see(timeout, &Input::Tick, &[cancel(4)]);
+        let sums = votes.since_reset;
+        assert_eq!((sums.ended, sums.failed, sums.tokens), (4, 3, 40));
+    }
+}

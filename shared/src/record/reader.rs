@@ -32,8 +32,8 @@ pub enum Entry {
 
 /// Reads a record, entry by entry. The last is [`Entry::End`]; after it or an error comes nothing.
 ///
-/// No bytes make it panic, and a wrong length makes it allocate no more than 1 MiB beyond what the
-/// file holds.
+/// No bytes make it panic, and no length in them makes it allocate more than a small multiple of
+/// what the file holds.
 #[derive(Debug)]
 pub struct Reader<R: Read> {
     source: BufReader<R>,
