@@ -140,7 +140,8 @@ impl Watch {
     pub(crate) fn on_input(&mut self, input: &Input) {
         match input {
             Input::Request(request) => {
-                self.reused = self.running().any(|running| running == request.request);
+                let reused = self.running().any(|running| running == request.request);
+                self.reused = reused;
             }
             Input::GenerationEnded { request, attempt, segments, .. } => {
                 let met = segments.iter().map(|segment| segment.version.number()).collect();
