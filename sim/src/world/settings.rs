@@ -7,7 +7,7 @@ use std::sync::Arc;
 use headway_shared::time::{Span, Time};
 
 use crate::kernel::sampler::Distribution;
-use crate::world::replica::ReplicaConfig;
+use crate::world::replica::ReplicaSpec;
 
 /// `[world]`
 #[derive(Clone, Debug, PartialEq)]
@@ -28,13 +28,25 @@ pub struct WorldConfig {
     pub faults: Faults,
 }
 
+impl WorldConfig {
+    /// How many replicas there ever are: those at the start, and those that come later.
+    #[must_use]
+    pub fn replicas_ever(&self) -> u32 {
+        let named = self.faults.at.iter().filter_map(|scheduled| match scheduled.fault {
+            Fault::ReplicaDown { replica, .. } | Fault::ReplicaUp { replica } => Some(replica + 1),
+            _ => None,
+        });
+        named.fold(self.serving.replicas, u32::max)
+    }
+}
+
 /// `[world.serving]`
 #[derive(Clone, Debug, PartialEq)]
 pub struct Serving {
     /// How many replicas there are at the start.
     pub replicas: u32,
     /// What one of them can do.
-    pub replica: ReplicaConfig,
+    pub replica: ReplicaSpec,
     /// Decode speed while a train step runs, as a share of the full speed.
     pub speed_during_step: f64,
     /// Decode speed of a replica that is loading weights, as a share of the full speed.

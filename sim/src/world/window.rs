@@ -21,12 +21,16 @@ impl<T> Window<T> {
         usize::try_from(ordinal.checked_sub(self.base)?).ok()
     }
 
-    /// Sets the value of an ordinal that is not older than everything removed so far; an older
-    /// one is ignored.
+    /// Sets the value of an ordinal. Costs as much as the ordinal is away from those in use.
     pub(crate) fn insert(&mut self, ordinal: u64, value: T) {
-        if self.values.is_empty() && ordinal > self.base {
+        if self.values.is_empty() {
             self.base = ordinal;
         }
+        while ordinal < self.base {
+            self.values.push_front(None);
+            self.base -= 1;
+        }
+        // Not before the base by now.
         let Some(index) = self.index(ordinal) else { return };
         while self.values.len() <= index {
             self.values.push_back(None);
@@ -71,6 +75,17 @@ mod tests {
         assert_eq!(window.get(9_995), Some(&19_990));
         assert_eq!(window.get(5), None);
         assert_eq!(window.remove(5), None);
+    }
+
+    #[test]
+    fn an_ordinal_can_come_back() {
+        let mut window = Window::default();
+        for ordinal in 0..10_u64 {
+            window.insert(ordinal, ordinal);
+        }
+        (0..8).for_each(|ordinal| drop(window.remove(ordinal)));
+        window.insert(3, 33);
+        assert_eq!((window.get(3), window.get(4), window.get(9)), (Some(&33), None, Some(&9)));
     }
 
     #[test]
