@@ -30,6 +30,7 @@ use headway_shared::input::Input;
 use headway_shared::time::Time;
 
 use self::client::Clients;
+pub(crate) use self::event::span;
 use self::event::{Bus, Event};
 use self::faults::Faults;
 use self::judge::Judge;

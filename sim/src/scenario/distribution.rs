@@ -5,6 +5,7 @@ use std::ops::RangeInclusive;
 use headway_shared::config::{Choice, Reader, Value};
 
 use super::columns::Columns;
+use super::words::words;
 use crate::kernel::sampler::{Distribution, DistributionError};
 
 /// What a distribution is of: it decides how its keys are spelled.
@@ -16,29 +17,18 @@ pub(super) enum Unit {
     Count,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kind {
-    Constant,
-    Uniform,
-    Exponential,
-    LogNormal,
-    Gamma,
-    Pareto,
-    Empirical,
-    Replay,
-}
-
-impl Choice for Kind {
-    const ALL: &'static [(&'static str, Self)] = &[
-        ("constant", Self::Constant),
-        ("uniform", Self::Uniform),
-        ("exponential", Self::Exponential),
-        ("lognormal", Self::LogNormal),
-        ("gamma", Self::Gamma),
-        ("pareto", Self::Pareto),
-        ("empirical", Self::Empirical),
-        ("replay", Self::Replay),
-    ];
+words! {
+    /// A law.
+    Kind {
+        Constant = "constant", "Always the same.";
+        Uniform = "uniform", "Between two ends, each value as likely.";
+        Exponential = "exponential", "Without memory.";
+        LogNormal = "lognormal", "By median and 99th percentile, or by mean or median and sigma.";
+        Gamma = "gamma", "By shape and mean.";
+        Pareto = "pareto", "A heavy tail above a smallest value.";
+        Empirical = "empirical", "A column of measured values, drawn at random.";
+        Replay = "replay", "A column of recorded values, in order.";
+    }
 }
 
 /// The spellings of one unit's keys.

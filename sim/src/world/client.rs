@@ -368,7 +368,8 @@ impl Clients {
         self.by_session.insert(id.0, slot);
         let group = (self.group_size > 1).then(|| GroupId(id.0 / self.group_size));
         let session = &mut self.table[slot as usize];
-        *session = Session { id, group, owner, ordinal, first_turn, turns, ..session.clone() };
+        (session.id, session.group, session.owner) = (id, group, owner);
+        (session.ordinal, session.first_turn, session.turns) = (ordinal, first_turn, turns);
         session.begin(&self.settings, &bus.key, &mut stream);
         match &self.settings.kind {
             ClientKind::Slots(slots) if slots.environment => {

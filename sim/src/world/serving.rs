@@ -254,7 +254,7 @@ impl Serving {
     fn settle(&mut self, bus: &mut Bus, replica: u32) -> Option<Kept> {
         let mut aborted = None;
         while let Some(ended) = self.servers[replica as usize].replica.poll_ended() {
-            aborted = self.end(bus, ended).or(aborted);
+            aborted = self.end(bus, &ended).or(aborted);
         }
         if let Some(wake) = self.servers[replica as usize].replica.poll_wake() {
             bus.at(wake.at, Event::Replica { replica, stamp: wake.epoch });
@@ -262,7 +262,7 @@ impl Serving {
         aborted
     }
 
-    fn end(&mut self, bus: &mut Bus, end: Ended) -> Option<Kept> {
+    fn end(&mut self, bus: &mut Bus, end: &Ended) -> Option<Kept> {
         // Handles are slots.
         let slot = end.handle as u32;
         let run = self.runs[slot as usize].take()?;

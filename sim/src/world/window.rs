@@ -83,7 +83,7 @@ mod tests {
         for ordinal in 0..10_u64 {
             window.insert(ordinal, ordinal);
         }
-        (0..8).for_each(|ordinal| drop(window.remove(ordinal)));
+        (0..8).for_each(|ordinal| assert_eq!(window.remove(ordinal), Some(ordinal)));
         window.insert(3, 33);
         assert_eq!((window.get(3), window.get(4), window.get(9)), (Some(&33), None, Some(&9)));
     }
