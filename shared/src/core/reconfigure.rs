@@ -11,7 +11,7 @@ impl Scheduler {
     /// Replaces the whole configuration, if it is valid. What is admitted keeps its place; what is
     /// decided from now on is decided by the new one.
     pub(super) fn reconfigure(&mut self, config: &Config) -> OperatorReply {
-        if crate::config::check(config).iter().any(crate::config::Problem::is_error) {
+        if crate::config::check(config).iter().any(|p| p.severity() == crate::config::Severity::Error) {
             return OperatorReply::Rejected;
         }
         let gate_changes = config.policy_training.gate != self.config.policy_training.gate;
