@@ -2,5 +2,7 @@
 
 pub mod kernel;
 pub mod report;
+pub mod run;
+pub mod scenario;
 pub mod stats;
 pub mod world;
