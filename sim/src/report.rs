@@ -1,1 +1,7 @@
-//! report
+//! Results as files, tables and plots.
+
+pub mod csv;
+pub mod folder;
+pub mod number;
+pub mod plot;
+pub mod results;

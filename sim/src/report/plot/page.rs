@@ -1,0 +1,121 @@
+//! A whole picture: title, legend, panels.
+
+use plotters::drawing::IntoDrawingArea;
+use plotters::element::{PathElement, Rectangle, Text};
+use plotters::style::text_anchor::{HPos, VPos};
+use plotters::style::{Color, RGBColor, WHITE};
+
+use super::canvas::{Canvas, Shape, font, png, svg};
+use super::panel::{Area, dashes, mark};
+use super::theme::{self, Style, TEXT, TITLE, px};
+use super::{Drawn, PlotError};
+
+/// Width of every picture, in pixels.
+const WIDTH: i32 = 960;
+/// Space on the left of titles and legends, in pixels.
+const MARGIN: i32 = 20;
+/// Length of a legend's sample of a line, in pixels.
+const SAMPLE: i32 = 46;
+
+/// A picture in both formats.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Picture {
+    /// The name of its files, without extension.
+    pub name: String,
+    /// The SVG document.
+    pub svg: String,
+    /// The PNG file.
+    pub png: Vec<u8>,
+}
+
+/// One entry of a legend.
+pub(crate) enum Key {
+    /// A series.
+    Line(Style, String),
+    /// A fill.
+    Fill(RGBColor, String),
+}
+
+/// What stands above the panels.
+pub(crate) struct Head<'a> {
+    /// The name of the files.
+    pub(crate) name: &'a str,
+    pub(crate) title: &'a str,
+    pub(crate) subtitle: &'a str,
+    pub(crate) legend: &'a [Key],
+    /// Height of the picture, in pixels.
+    pub(crate) height: i32,
+}
+
+/// Draws a picture; `body` draws the panels on what the head leaves.
+pub(crate) fn draw(
+    head: &Head<'_>,
+    body: impl for<'c> FnOnce(&Area<'c>) -> Drawn,
+) -> Result<Picture, PlotError> {
+    let size = (px(WIDTH) as u32, px(head.height) as u32);
+    let mut shapes: Vec<Shape> = Vec::new();
+    {
+        let page = Canvas::new(size, &mut shapes).into_drawing_area();
+        page.fill(&WHITE)?;
+        body(&legend(&draw_head(&page, head)?, head.legend)?)?;
+        page.present()?;
+    }
+    Ok(Picture {
+        name: head.name.into(),
+        svg: svg::write(head.title, size, &shapes),
+        png: png::write(size, &shapes)?,
+    })
+}
+
+/// Title and subtitle; gives what is left below them.
+fn draw_head<'c>(page: &Area<'c>, head: &Head<'_>) -> Result<Area<'c>, PlotError> {
+    let (left, top) = (px(MARGIN), px(18));
+    page.draw(&Text::new(head.title, (left, top), theme::text(TITLE, HPos::Left, VPos::Top)))?;
+    let below = top + px(TITLE + 9);
+    page.draw(&Text::new(head.subtitle, (left, below), theme::text(TEXT, HPos::Left, VPos::Top)))?;
+    Ok(page.split_vertically(below + px(TEXT + 4)).1)
+}
+
+/// Draws a legend on top of `area`, in as many lines as it takes; gives what is left below it.
+pub(crate) fn legend<'c>(area: &Area<'c>, keys: &[Key]) -> Result<Area<'c>, PlotError> {
+    let (mut x, mut y) = (px(MARGIN), px(8));
+    for key in keys {
+        let (Key::Line(_, name) | Key::Fill(_, name)) = key;
+        let width = px(SAMPLE + 34) + font::width(name, f64::from(px(TEXT))) as i32;
+        if x > px(MARGIN) && x + width > px(WIDTH - MARGIN) {
+            (x, y) = (px(MARGIN), y + px(TEXT + 8));
+        }
+        draw_key(area, key, (x, y))?;
+        x += width;
+    }
+    let used = if keys.is_empty() { 0 } else { y + px(TEXT + 4) };
+    Ok(area.split_vertically(used).1)
+}
+
+/// A title in the middle of `area`.
+pub(crate) fn caption(area: &Area<'_>, text: &str) -> Drawn {
+    let (width, height) = area.dim_in_pixel();
+    let middle = (width as i32 / 2, height as i32 / 2);
+    Ok(area.draw(&Text::new(text, middle, theme::text(TEXT, HPos::Center, VPos::Center)))?)
+}
+
+fn draw_key(page: &Area<'_>, key: &Key, (x, y): (i32, i32)) -> Drawn {
+    let middle = y + px(TEXT) / 3;
+    let name = match key {
+        Key::Line(style, name) => {
+            for dash in dashes(&[(x, middle), (x + px(SAMPLE), middle)], style.dash) {
+                let stroke = style.color.stroke_width(px(style.width) as u32);
+                page.draw(&PathElement::new(dash, stroke))?;
+            }
+            mark(page, (x + px(SAMPLE / 2), middle), *style)?;
+            name
+        }
+        Key::Fill(color, name) => {
+            let corners = [(x + px(SAMPLE - 22), middle - px(8)), (x + px(SAMPLE), middle + px(8))];
+            page.draw(&Rectangle::new(corners, color.filled()))?;
+            name
+        }
+    };
+    let text = theme::text(TEXT, HPos::Left, VPos::Center);
+    Ok(page.draw(&Text::new(name.as_str(), (x + px(SAMPLE + 8), middle), text))?)
+}
