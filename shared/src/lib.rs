@@ -22,5 +22,7 @@ pub mod id;
 pub mod input;
 pub mod metrics;
 pub mod record;
+pub mod replay;
+pub mod snapshot;
 pub mod time;
 pub mod version;

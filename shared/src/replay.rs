@@ -1,0 +1,162 @@
+//! Replay: feeds the inputs of a record to a fresh core, which must decide the same.
+
+use std::fmt;
+use std::io::Read;
+
+use crate::action::Action;
+use crate::core::Scheduler;
+use crate::digest::Digest;
+use crate::input::Input;
+use crate::record::{DECISION_VERSION, Decisions, Entry, Reader, RecordError};
+use crate::snapshot::{self, SnapshotError};
+use crate::time::Time;
+
+/// A replay that agreed with its record from begin to end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ReplayReport {
+    /// What was decided.
+    pub decisions: Decisions,
+    /// Snapshots in the record, each equal to the core at that place.
+    pub snapshots: u64,
+    /// The time of the last input.
+    pub end: Time,
+}
+
+/// The first input after which the core decided otherwise than the record says.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Divergence {
+    /// Which input, from 0.
+    pub index: u64,
+    /// When it came.
+    pub at: Time,
+    /// The input.
+    pub input: Input,
+    /// The digest of the actions that it caused when it was recorded.
+    pub recorded: Digest,
+    /// The digest of those that it causes now.
+    pub replayed: Digest,
+    /// The actions that it causes now.
+    pub actions: Vec<Action>,
+}
+
+impl fmt::Display for Divergence {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { index, at, input, recorded, replayed, actions } = self;
+        writeln!(f, "the core decides otherwise than the record says, first at input {index}")?;
+        writeln!(f, "  at {at}: {input:?}")?;
+        writeln!(f, "  recorded: actions with digest {recorded}")?;
+        write!(f, "  replayed: {} actions with digest {replayed}", actions.len())?;
+        actions.iter().try_for_each(|action| write!(f, "\n    {action:?}"))
+    }
+}
+
+/// Why a record could not be replayed to its end.
+#[derive(Debug, thiserror::Error)]
+pub enum ReplayError {
+    /// The record cannot be read.
+    #[error(transparent)]
+    Record(#[from] RecordError),
+    /// It is of a core that may decide otherwise.
+    #[error(
+        "the record has decision version {found}; this build decides as version {DECISION_VERSION}"
+    )]
+    OtherDecisions {
+        /// Its decision version.
+        found: u32,
+    },
+    /// The core decided otherwise.
+    #[error("{0}")]
+    Diverged(Box<Divergence>),
+    /// A snapshot cannot be restored.
+    #[error("the snapshot after input {inputs} cannot be restored: {error}")]
+    Snapshot {
+        /// How many inputs precede it.
+        inputs: u64,
+        /// Why.
+        error: SnapshotError,
+    },
+    /// A snapshot differs from the core that replayed the inputs before it.
+    #[error(
+        "the snapshot after input {inputs} differs from the core that replayed the same inputs"
+    )]
+    SnapshotDiffers {
+        /// How many inputs precede it.
+        inputs: u64,
+    },
+    /// Every input agreed, but not the digest of the whole.
+    #[error("the digest of the whole run differs: {recorded} in the record, {replayed} now")]
+    DigestDiffers {
+        /// As the record ends.
+        recorded: Digest,
+        /// As it was replayed.
+        replayed: Digest,
+    },
+}
+
+/// Replays a record.
+///
+/// # Errors
+/// The first thing that is wrong or differs: see [`ReplayError`].
+pub fn replay<R: Read>(record: Reader<R>) -> Result<ReplayReport, ReplayError> {
+    let header = record.header();
+    if header.decision_version != DECISION_VERSION {
+        return Err(ReplayError::OtherDecisions { found: header.decision_version });
+    }
+    let mut replay = Replay {
+        scheduler: Scheduler::new(header.config.clone()),
+        actions: Vec::new(),
+        report: ReplayReport { decisions: Decisions::default(), snapshots: 0, end: Time::ZERO },
+    };
+    for entry in record {
+        match entry? {
+            Entry::Input { at, input, actions } => replay.input(at, input, actions)?,
+            Entry::Snapshot(bytes) => replay.snapshot(&bytes)?,
+            Entry::End(decisions) => replay.end(decisions)?,
+        }
+    }
+    Ok(replay.report)
+}
+
+struct Replay {
+    scheduler: Scheduler,
+    actions: Vec<Action>,
+    report: ReplayReport,
+}
+
+impl Replay {
+    fn input(&mut self, at: Time, input: Input, recorded: Digest) -> Result<(), ReplayError> {
+        let index = self.report.decisions.inputs;
+        self.actions.clear();
+        self.scheduler.handle(at, &input);
+        self.actions.extend(std::iter::from_fn(|| self.scheduler.poll_action()));
+        let replayed = self.report.decisions.add(at, &self.actions);
+        self.report.end = at;
+        if replayed == recorded {
+            return Ok(());
+        }
+        let actions = std::mem::take(&mut self.actions);
+        let divergence = Divergence { index, at, input, recorded, replayed, actions };
+        Err(ReplayError::Diverged(Box::new(divergence)))
+    }
+
+    /// A snapshot must restore to this very core.
+    fn snapshot(&mut self, bytes: &[u8]) -> Result<(), ReplayError> {
+        let inputs = self.report.decisions.inputs;
+        let fail = |error| ReplayError::Snapshot { inputs, error };
+        let restored = snapshot::from_bytes(bytes).map_err(fail)?;
+        let ours = snapshot::to_bytes(&self.scheduler).map_err(fail)?;
+        if ours != bytes || ours != snapshot::to_bytes(&restored).map_err(fail)? {
+            return Err(ReplayError::SnapshotDiffers { inputs });
+        }
+        self.report.snapshots += 1;
+        Ok(())
+    }
+
+    fn end(&self, recorded: Decisions) -> Result<(), ReplayError> {
+        let (recorded, replayed) = (recorded.digest, self.report.decisions.digest);
+        if recorded != replayed {
+            return Err(ReplayError::DigestDiffers { recorded, replayed });
+        }
+        Ok(())
+    }
+}
