@@ -53,16 +53,27 @@ impl<'a> Curve<'a> {
 
     /// The scenario, what is fixed, and what the intervals are.
     pub(crate) fn subtitle(&self) -> String {
-        let meta = &self.results.meta;
-        let mut words = vec![meta.scenario.clone()];
-        if !self.rest.is_empty() {
-            words.push(self.rest.clone());
+        match self.results.meta.replications {
+            1 => self.subtitle_of("1 replication, no interval"),
+            count => self.subtitle_of(&format!("{count} replications, 95% intervals")),
         }
-        words.push(match meta.replications {
-            1 => "1 replication, no interval".into(),
-            count => format!("{count} replications, 95% intervals"),
-        });
-        words.join(" · ")
+    }
+
+    /// The scenario, what is fixed, and `what` is shown.
+    pub(crate) fn subtitle_of(&self, what: &str) -> String {
+        let scenario = &self.results.meta.scenario;
+        match self.rest.as_str() {
+            "" => format!("{scenario} · {what}"),
+            rest => format!("{scenario} · {rest} · {what}"),
+        }
+    }
+
+    /// How many replications each point has, in words.
+    pub(crate) fn replications(&self) -> String {
+        match self.results.meta.replications {
+            1 => "1 replication".into(),
+            count => format!("all {count} replications"),
+        }
     }
 
     /// The axis of the key: evenly spaced, since its values usually grow in ratios.

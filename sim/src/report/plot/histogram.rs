@@ -23,11 +23,12 @@ pub(crate) fn draw(curve: &Curve<'_>) -> Result<Picture, PlotError> {
     let head = Head {
         name: &curve.file("histogram"),
         title: "Head staleness of trained samples",
-        subtitle: &curve.subtitle(),
+        subtitle: &curve.subtitle_of(&curve.replications()),
         legend: &[],
         height: if rows == 1 { 600 } else { 90 + 270 * rows as i32 },
     };
-    let x = Axis::counts("learner versions", widest as u32, if columns == 1 { 20 } else { 6 });
+    let x =
+        Axis::counts("head staleness, versions", widest as u32, if columns == 1 { 20 } else { 6 });
     let y = Axis::from_zero("% of samples", tallest, 5);
     let bounds = curve.bounds();
     page::draw(&head, |area| {

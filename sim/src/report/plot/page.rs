@@ -14,8 +14,6 @@ use super::{Drawn, PlotError};
 const WIDTH: i32 = 960;
 /// Space on the left of titles and legends, in pixels.
 const MARGIN: i32 = 20;
-/// Length of a legend's sample of a line, in pixels.
-const SAMPLE: i32 = 46;
 
 /// A picture in both formats.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -34,6 +32,21 @@ pub(crate) enum Key {
     Line(Style, String),
     /// A fill.
     Fill(RGBColor, String),
+}
+
+impl Key {
+    fn name(&self) -> &str {
+        let (Self::Line(_, name) | Self::Fill(_, name)) = self;
+        name
+    }
+
+    /// Length of its sample, in pixels.
+    const fn sample(&self) -> i32 {
+        match self {
+            Self::Line(..) => 46,
+            Self::Fill(..) => 22,
+        }
+    }
 }
 
 /// What stands above the panels.
@@ -80,8 +93,7 @@ fn draw_head<'c>(page: &Area<'c>, head: &Head<'_>) -> Result<Area<'c>, PlotError
 pub(crate) fn legend<'c>(area: &Area<'c>, keys: &[Key]) -> Result<Area<'c>, PlotError> {
     let (mut x, mut y) = (px(MARGIN), px(8));
     for key in keys {
-        let (Key::Line(_, name) | Key::Fill(_, name)) = key;
-        let width = px(SAMPLE + 34) + font::width(name, f64::from(px(TEXT))) as i32;
+        let width = px(key.sample() + 34) + font::width(key.name(), f64::from(px(TEXT))) as i32;
         if x > px(MARGIN) && x + width > px(WIDTH - MARGIN) {
             (x, y) = (px(MARGIN), y + px(TEXT + 8));
         }
@@ -101,21 +113,20 @@ pub(crate) fn caption(area: &Area<'_>, text: &str) -> Drawn {
 
 fn draw_key(page: &Area<'_>, key: &Key, (x, y): (i32, i32)) -> Drawn {
     let middle = y + px(TEXT) / 3;
-    let name = match key {
-        Key::Line(style, name) => {
-            for dash in dashes(&[(x, middle), (x + px(SAMPLE), middle)], style.dash) {
+    let end = x + px(key.sample());
+    match key {
+        Key::Line(style, _) => {
+            for dash in dashes(&[(x, middle), (end, middle)], style.dash) {
                 let stroke = style.color.stroke_width(px(style.width) as u32);
                 page.draw(&PathElement::new(dash, stroke))?;
             }
-            mark(page, (x + px(SAMPLE / 2), middle), *style)?;
-            name
+            mark(page, ((x + end) / 2, middle), *style)?;
         }
-        Key::Fill(color, name) => {
-            let corners = [(x + px(SAMPLE - 22), middle - px(8)), (x + px(SAMPLE), middle + px(8))];
+        Key::Fill(color, _) => {
+            let corners = [(x, middle - px(8)), (end, middle + px(8))];
             page.draw(&Rectangle::new(corners, color.filled()))?;
-            name
         }
-    };
+    }
     let text = theme::text(TEXT, HPos::Left, VPos::Center);
-    Ok(page.draw(&Text::new(name.as_str(), (x + px(SAMPLE + 8), middle), text))?)
+    Ok(page.draw(&Text::new(key.name(), (end + px(8), middle), text))?)
 }

@@ -11,7 +11,7 @@ use plotters::style::text_anchor::{HPos, VPos};
 use plotters::style::{Color, RGBColor, ShapeStyle, WHITE};
 
 use super::axis::Axis;
-use super::canvas::{Canvas, font};
+use super::canvas::Canvas;
 use super::theme::{self, GRID, INK, Marker, Style, TEXT, px};
 use super::{Drawn, PlotError};
 
@@ -21,6 +21,9 @@ type Chart<'a, 'c> = ChartContext<'a, Canvas<'c>, Cartesian2d<Coordinate, Coordi
 
 /// A value with the half-width of its interval; `None`: there is nothing to draw.
 pub(crate) type Point = (f64, Option<f64>, Option<f64>);
+
+/// Room for ticks and label on the left, in pixels: alike everywhere, so that panels line up.
+const LABELS: i32 = 84;
 
 /// A pair of axes on a part of the picture.
 pub(crate) struct Panel<'a, 'c> {
@@ -33,24 +36,22 @@ impl<'a, 'c> Panel<'a, 'c> {
     /// Draws axes, ticks and horizontal grid lines on `area`.
     pub(crate) fn on(area: &'a Area<'c>, x: &Axis, y: &Axis) -> Result<Self, PlotError> {
         let places = |axis: &Axis| axis.ticks.iter().map(|tick| tick.0).collect::<Vec<_>>();
-        let widest = y.ticks.iter().map(|(_, name)| font::width(name, f64::from(px(TEXT))) as i32);
-        let labels = widest.max().unwrap_or(0) + px(TEXT + 24);
         let chart = ChartBuilder::on(area)
             .margin_top(px(10))
             .margin_right(px(24))
             .margin_left(px(12))
             .x_label_area_size(px(2 * TEXT + 26))
-            .y_label_area_size(labels)
+            .y_label_area_size(px(LABELS))
             .build_cartesian_2d(
                 (x.range.0..x.range.1).with_key_points(places(x)),
                 (y.range.0..y.range.1).with_key_points(places(y)),
             )?;
         let panel = Self { chart, page: area.use_screen_coord() };
-        panel.draw_axes(x, y, labels)?;
+        panel.draw_axes(x, y)?;
         Ok(panel)
     }
 
-    fn draw_axes(&self, x: &Axis, y: &Axis, labels: i32) -> Drawn {
+    fn draw_axes(&self, x: &Axis, y: &Axis) -> Drawn {
         let (left, bottom) = self.at(x.range.0, y.range.0);
         let (right, top) = self.at(x.range.1, y.range.1);
         for (value, name) in &y.ticks {
@@ -67,7 +68,7 @@ impl<'a, 'c> Panel<'a, 'c> {
         self.line(&[(left, top), (left, bottom), (right, bottom)], axis)?;
         let middle = theme::text(TEXT, HPos::Center, VPos::Top);
         self.text(&x.label, middle, (left + right) / 2, bottom + px(TEXT + 18))?;
-        self.text(&y.label, theme::upward(TEXT), left - labels, (top + bottom) / 2)
+        self.text(&y.label, theme::upward(TEXT), left - px(LABELS), (top + bottom) / 2)
     }
 
     /// Where a point lies on the page, in units.
@@ -125,14 +126,16 @@ impl<'a, 'c> Panel<'a, 'c> {
         self.dashed(&path, style)
     }
 
-    /// A rectangle between two corners, set off by a thin white edge.
+    /// A rectangle between two corners, with a thin white line on top that sets it off from what
+    /// is stacked on it.
     pub(crate) fn bar(&self, from: (f64, f64), to: (f64, f64), fill: RGBColor) -> Drawn {
         let corners = [self.at(from.0, from.1), self.at(to.0, to.1)];
         if corners[0].1 == corners[1].1 || corners[0].0 == corners[1].0 {
             return Ok(());
         }
         self.page.draw(&Rectangle::new(corners, fill.filled()))?;
-        Ok(self.page.draw(&Rectangle::new(corners, WHITE.stroke_width(3)))?)
+        let top = corners[1].1;
+        self.line(&[(corners[0].0, top), (corners[1].0, top)], WHITE.stroke_width(3))
     }
 
     fn whisker(&self, x: f64, y: f64, half: f64, style: Style) -> Drawn {

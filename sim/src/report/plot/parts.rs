@@ -23,18 +23,15 @@ const NAMES: [&str; STALENESS_PARTS.len()] = [
     "output queue",
 ];
 
-/// Mean head staleness by part above, mean time from request to train start by part below.
+/// Mean head staleness, stacked by the part of a sample's life in which it arose.
 pub(crate) fn draw(curve: &Curve<'_>) -> Result<Picture, PlotError> {
-    let stack = |suffix: &str| {
-        STALENESS_PARTS.map(|part| curve.metric(&format!("staleness_{part}_{suffix}")))
-    };
-    let versions = stack("mean");
+    let versions = STALENESS_PARTS.map(|part| curve.metric(&format!("staleness_part_{part}")));
     let legend: Vec<Key> =
         NAMES.iter().zip(STACK).map(|(name, color)| Key::Fill(color, (*name).into())).collect();
     let head = Head {
         name: &curve.file("parts"),
         title: "Where staleness comes from",
-        subtitle: &curve.subtitle(),
+        subtitle: &curve.subtitle_of(&format!("means of {}", curve.replications())),
         legend: &legend,
         height: 640,
     };
@@ -44,11 +41,12 @@ pub(crate) fn draw(curve: &Curve<'_>) -> Result<Picture, PlotError> {
     let y = Axis::from_zero("mean head staleness, learner versions", highest, 8);
     page::draw(&head, |area| {
         let panel = Panel::on(area, &curve.axis(), &y)?;
+        let half = if places == 1 { HALF / 2.0 } else { HALF };
         for place in 0..places {
             let mut base = 0.0;
             for (part, color) in versions.iter().zip(STACK) {
                 let (x, Some(height), _) = part[place] else { continue };
-                panel.bar((x - HALF, base), (x + HALF, base + height), color)?;
+                panel.bar((x - half, base), (x + half, base + height), color)?;
                 base += height;
             }
         }

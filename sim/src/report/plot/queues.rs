@@ -40,7 +40,7 @@ pub(crate) fn draw(curve: &Curve<'_>) -> Result<Option<Picture>, PlotError> {
     let head = Head {
         name: &curve.file("queues"),
         title: "Queues and utilisation over time",
-        subtitle: &curve.subtitle(),
+        subtitle: &curve.subtitle_of("replication 0"),
         legend: &[],
         height: 960,
     };
