@@ -160,3 +160,40 @@ impl Replay {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::Config;
+    use crate::id::RequestId;
+    use crate::record::{Header, Writer};
+
+    fn record(actions: &[Action]) -> Vec<u8> {
+        let header = Header::new("test", Digest::new(), 1, 0, &Config::default());
+        let mut bytes = Vec::new();
+        let mut writer = Writer::new(&mut bytes, &header).unwrap();
+        writer.input(Time::from_secs(1), &Input::Tick, &[]).unwrap();
+        writer.input(Time::from_secs(2), &Input::Tick, actions).unwrap();
+        writer.finish().unwrap();
+        bytes
+    }
+
+    #[test]
+    fn the_first_divergence_is_shown_with_what_was_decided_instead() {
+        let bytes = record(&[Action::Hold { request: RequestId(4) }]);
+        let error = replay(Reader::open(&bytes[..]).unwrap()).unwrap_err();
+        let ReplayError::Diverged(divergence) = error else { panic!("{error}") };
+        assert_eq!((divergence.index, divergence.at), (1, Time::from_secs(2)));
+        assert_eq!(divergence.actions, []);
+        assert!(divergence.to_string().contains("first at input 1\n  at 2s: Tick\n"));
+    }
+
+    #[test]
+    fn a_record_that_is_cut_short_is_no_agreement() {
+        let bytes = record(&[]);
+        assert_eq!(replay(Reader::open(&bytes[..]).unwrap()).unwrap().decisions.inputs, 2);
+        let cut = Reader::open(&bytes[..bytes.len() - 1]).unwrap();
+        let error = replay(cut).unwrap_err();
+        assert!(matches!(error, ReplayError::Record(RecordError::Truncated { entry: 2 })));
+    }
+}

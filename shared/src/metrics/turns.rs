@@ -12,7 +12,7 @@ use crate::id::{ReplicaId, RequestId, SampleId};
 use crate::input::{Finish, Input, Segments};
 
 /// A turn whose generation has started and is not over.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 struct Turn {
     sample: Option<SampleId>,
     replica: ReplicaId,
@@ -21,8 +21,11 @@ struct Turn {
     counted: u64,
     /// Its terminal input has not come.
     running: bool,
-    /// Nobody waits for it; only its terminal input is awaited.
+    /// Its client has its answer or is gone; only the terminal input is awaited.
     over: bool,
+    /// Its sample was discarded: what it still generates is wasted. The turn itself may go on, for
+    /// a client that reads along.
+    discarded: bool,
 }
 
 /// Sums since the last reset.
@@ -53,7 +56,7 @@ impl Turns {
 
     pub(super) fn observe(&mut self, input: &Input, actions: &[Action], scheduler: &Scheduler) {
         let ended = self.count(input);
-        self.discards(ended, scheduler);
+        self.discards(scheduler);
         match input {
             Input::GenerationEnded { finish, segments, .. } => {
                 self.finished(ended, *finish, segments, actions, scheduler);
@@ -66,8 +69,7 @@ impl Turns {
             match *action {
                 Action::Reply { request, .. } => self.leave(request.0),
                 Action::StartGeneration { request, attempt, replica, sample, resume } => {
-                    let turn =
-                        Turn { sample, replica, attempt, counted: 0, running: true, over: false };
+                    let turn = Turn { sample, replica, attempt, ..Turn::default() };
                     self.started(request.0, turn, resume);
                 }
                 _ => {}
@@ -83,7 +85,7 @@ impl Turns {
         let tokens = tokens_of(segments);
         let new = tokens.saturating_sub(turn.counted);
         self.since_reset.tokens += new;
-        if turn.over && turn.sample.is_some() {
+        if turn.discarded {
             self.since_reset.wasted += new;
         }
         turn.counted = turn.counted.max(tokens);
@@ -93,7 +95,7 @@ impl Turns {
 
     /// What was generated of a discarded sample is wasted; what a turn still in flight will add
     /// follows when it ends.
-    fn discards(&mut self, ended: Option<RequestId>, scheduler: &Scheduler) {
+    fn discards(&mut self, scheduler: &Scheduler) {
         for resolved in scheduler.resolved() {
             let Fate::Discarded(_) = resolved.fate else { continue };
             let (request, tokens) = (resolved.sample.request, resolved.sample.tokens);
@@ -101,11 +103,8 @@ impl Turns {
                 self.since_reset.wasted += u64::from(tokens);
                 continue;
             };
-            turn.over = true;
+            turn.discarded = true;
             self.since_reset.wasted += turn.counted;
-            if !turn.running && ended != Some(request) {
-                self.turns.remove(request.0);
-            }
         }
     }
 
@@ -123,7 +122,7 @@ impl Turns {
         let whole = match finish {
             Finish::Stop | Finish::Length => true,
             // `aborted = "keep_as_final"`: what there is counts as the whole turn.
-            Finish::Aborted => actions.contains(&kept) && !turn.over,
+            Finish::Aborted => actions.contains(&kept),
             Finish::Failed => false,
         };
         if whole && turn.sample.is_some() && turn.counted > 0 {
@@ -139,10 +138,12 @@ impl Turns {
     }
 
     fn started(&mut self, request: u64, mut turn: Turn, resume: bool) {
+        turn.running = true;
         if let Some(before) = self.turns.get(request) {
+            turn.discarded = before.discarded;
             if resume {
                 turn.counted = before.counted;
-            } else if before.sample.is_some() {
+            } else if before.sample.is_some() && !before.discarded {
                 self.since_reset.wasted += before.counted;
             }
         }
@@ -272,7 +273,7 @@ mod tests {
         run.see(&Input::Tick, &[start(1, false)]);
         run.see(&Input::ClientLeft { request: REQUEST }, &[]);
         run.ended(1, Finish::Aborted, 30, &[]);
-        assert_eq!(run.over(), (30, 30, 0));
+        assert_eq!(run.over(), (30, 0, 0), "only its discard would make them wasted");
     }
 
     #[test]

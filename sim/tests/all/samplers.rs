@@ -1,0 +1,1 @@
+//! Samplers have pinned values and the right moments.

@@ -1,0 +1,1 @@
+//! Queues whose answers are known.
