@@ -3,43 +3,43 @@
 use super::PlotError;
 use super::axis::Axis;
 use super::curve::Curve;
-use super::page::{self, Head, Picture};
+use super::page::{self, Head, Key, Picture};
 use super::panel::Panel;
-use super::theme::{REFERENCE, SERIES, px};
+use super::theme::{REFERENCE, SERIES};
 
 /// More points than this are thinned out, the first and the last kept.
 const MOST: usize = 9;
 const COLUMNS: usize = 3;
 
-/// Share of trained samples by head staleness.
+/// Percentage of trained samples by head staleness.
 pub(crate) fn draw(curve: &Curve<'_>) -> Result<Picture, PlotError> {
     let titles = curve.titles();
     let places = thinned(titles.len());
-    let bars: Vec<Vec<(f64, f64)>> = places.iter().map(|&place| shares(curve, place)).collect();
-    let widest = bars.iter().flatten().map(|bar| bar.0).fold(0.0, f64::max);
-    let tallest = bars.iter().flatten().map(|bar| bar.1).fold(0.0, f64::max);
-    let columns = if places.len() == 1 { 1 } else { COLUMNS.min(places.len()) };
-    let rows = places.len().div_ceil(columns);
+    let bars: Vec<Vec<(f64, f64)>> =
+        places.iter().map(|&place| percentages(curve, place)).collect();
+    let highest = |of: fn(&(f64, f64)) -> f64| bars.iter().flatten().map(of).fold(0.0, f64::max);
+    let columns = COLUMNS.min(places.len());
+    let rows = places.len().div_ceil(columns.max(1));
+    let x =
+        Axis::counts("head staleness, versions", highest(|bar| bar.0) as u32, 18 / columns as u32);
+    let y = Axis::from_zero("", highest(|bar| bar.1), 5);
+    let bounds = curve.bounds();
+    let bound = bounds.iter().map(|_| Key::Line(REFERENCE, "the bound η".into()));
+    let legend: Vec<Key> = bound.collect();
     let head = Head {
         name: &curve.file("histogram"),
         title: "Head staleness of trained samples",
-        subtitle: &curve.subtitle_of(&curve.replications()),
-        legend: &[],
-        height: if rows == 1 { 600 } else { 90 + 270 * rows as i32 },
+        subtitle: &curve.subtitle_of(&format!("% of the samples of {}", curve.replications())),
+        legend: &legend,
+        height: (110 + 270 * rows as i32).max(600),
     };
-    let x =
-        Axis::counts("head staleness, versions", widest as u32, if columns == 1 { 20 } else { 6 });
-    let y = Axis::from_zero("% of samples", tallest, 5);
-    let bounds = curve.bounds();
     page::draw(&head, |area| {
         for (cell, (bars, &place)) in
             area.split_evenly((rows, columns)).iter().zip(bars.iter().zip(&places))
         {
-            let (title, below) = cell.split_vertically(px(20));
-            page::caption(&title, &titles[place])?;
-            let panel = Panel::on(&below, &x, &y)?;
-            for &(staleness, share) in bars {
-                panel.bar((staleness - 0.42, 0.0), (staleness + 0.42, share), SERIES[0].color)?;
+            let panel = Panel::titled(cell, &titles[place], &x, &y)?;
+            for &(staleness, percent) in bars {
+                panel.bar((staleness - 0.42, 0.0), (staleness + 0.42, percent), SERIES[0].color)?;
             }
             if let Some((_, eta)) = bounds.as_ref().and_then(|bounds| bounds.get(place)) {
                 panel.trace(&[(eta + 0.5, 0.0), (eta + 0.5, y.range.1)], REFERENCE)?;
@@ -50,12 +50,11 @@ pub(crate) fn draw(curve: &Curve<'_>) -> Result<Picture, PlotError> {
 }
 
 /// Percentages of trained samples by staleness, without the empty ones.
-fn shares(curve: &Curve<'_>, place: usize) -> Vec<(f64, f64)> {
+fn percentages(curve: &Curve<'_>, place: usize) -> Vec<(f64, f64)> {
     let table = curve.histogram();
-    let rows = curve.rows_of(table, place);
     let value =
-        |row: &usize| Some((table.value(*row, "staleness")?, table.value(*row, "share")? * 100.0));
-    rows.iter().filter_map(value).collect()
+        |row: usize| Some((table.value(row, "staleness")?, table.value(row, "share")? * 100.0));
+    curve.rows_of(table, place).into_iter().filter_map(value).collect()
 }
 
 /// At most [`MOST`] of `count` places, evenly chosen.

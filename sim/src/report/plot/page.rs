@@ -104,13 +104,6 @@ pub(crate) fn legend<'c>(area: &Area<'c>, keys: &[Key]) -> Result<Area<'c>, Plot
     Ok(area.split_vertically(used).1)
 }
 
-/// A title in the middle of `area`.
-pub(crate) fn caption(area: &Area<'_>, text: &str) -> Drawn {
-    let (width, height) = area.dim_in_pixel();
-    let middle = (width as i32 / 2, height as i32 / 2);
-    Ok(area.draw(&Text::new(text, middle, theme::text(TEXT, HPos::Center, VPos::Center)))?)
-}
-
 fn draw_key(page: &Area<'_>, key: &Key, (x, y): (i32, i32)) -> Drawn {
     let middle = y + px(TEXT) / 3;
     let end = x + px(key.sample());

@@ -1,9 +1,8 @@
 //! One pair of axes, and what is drawn between them.
 
-use plotters::chart::{ChartBuilder, ChartContext};
+use plotters::chart::ChartBuilder;
 use plotters::coord::Shift;
 use plotters::coord::cartesian::Cartesian2d;
-use plotters::coord::combinators::{BindKeyPoints, WithKeyPoints};
 use plotters::coord::types::RangedCoordf64;
 use plotters::drawing::DrawingArea;
 use plotters::element::{Circle, PathElement, Polygon, Rectangle, Text};
@@ -16,38 +15,56 @@ use super::theme::{self, GRID, INK, Marker, Style, TEXT, px};
 use super::{Drawn, PlotError};
 
 pub(crate) type Area<'c> = DrawingArea<Canvas<'c>, Shift>;
-type Coordinate = WithKeyPoints<RangedCoordf64>;
-type Chart<'a, 'c> = ChartContext<'a, Canvas<'c>, Cartesian2d<Coordinate, Coordinate>>;
+type Plane<'c> = DrawingArea<Canvas<'c>, Cartesian2d<RangedCoordf64, RangedCoordf64>>;
 
 /// A value with the half-width of its interval; `None`: there is nothing to draw.
 pub(crate) type Point = (f64, Option<f64>, Option<f64>);
 
 /// Room for ticks and label on the left, in pixels: alike everywhere, so that panels line up.
 const LABELS: i32 = 84;
+/// The same where there is no label.
+const TICKS: i32 = 44;
+
+const fn labels(y: &Axis) -> i32 {
+    if y.label.is_empty() { TICKS } else { LABELS }
+}
 
 /// A pair of axes on a part of the picture.
-pub(crate) struct Panel<'a, 'c> {
-    chart: Chart<'a, 'c>,
+pub(crate) struct Panel<'c> {
+    /// The part of the picture between the axes, with their coordinates.
+    plane: Plane<'c>,
     /// The whole picture, in units from its corner.
     page: Area<'c>,
 }
 
-impl<'a, 'c> Panel<'a, 'c> {
+impl<'c> Panel<'c> {
     /// Draws axes, ticks and horizontal grid lines on `area`.
-    pub(crate) fn on(area: &'a Area<'c>, x: &Axis, y: &Axis) -> Result<Self, PlotError> {
-        let places = |axis: &Axis| axis.ticks.iter().map(|tick| tick.0).collect::<Vec<_>>();
+    pub(crate) fn on(area: &Area<'c>, x: &Axis, y: &Axis) -> Result<Self, PlotError> {
         let chart = ChartBuilder::on(area)
             .margin_top(px(10))
             .margin_right(px(24))
             .margin_left(px(12))
             .x_label_area_size(px(2 * TEXT + 26))
-            .y_label_area_size(px(LABELS))
-            .build_cartesian_2d(
-                (x.range.0..x.range.1).with_key_points(places(x)),
-                (y.range.0..y.range.1).with_key_points(places(y)),
-            )?;
-        let panel = Self { chart, page: area.use_screen_coord() };
+            .y_label_area_size(px(labels(y)))
+            .build_cartesian_2d(x.range.0..x.range.1, y.range.0..y.range.1)?;
+        let panel = Self { plane: chart.plotting_area().clone(), page: area.use_screen_coord() };
         panel.draw_axes(x, y)?;
+        Ok(panel)
+    }
+
+    /// The same with a title above it.
+    pub(crate) fn titled(
+        area: &Area<'c>,
+        title: &str,
+        x: &Axis,
+        y: &Axis,
+    ) -> Result<Self, PlotError> {
+        let below = area.split_vertically(px(TEXT + 6)).1;
+        let panel = Self::on(&below, x, y)?;
+        let (left, top) = panel.at(x.range.0, y.range.1);
+        let right = panel.at(x.range.1, 0.0).0;
+        let style = theme::text(TEXT, HPos::Center, VPos::Bottom);
+        panel.text(title, style, (left + right) / 2, top - px(8))?;
         Ok(panel)
     }
 
@@ -68,12 +85,12 @@ impl<'a, 'c> Panel<'a, 'c> {
         self.line(&[(left, top), (left, bottom), (right, bottom)], axis)?;
         let middle = theme::text(TEXT, HPos::Center, VPos::Top);
         self.text(&x.label, middle, (left + right) / 2, bottom + px(TEXT + 18))?;
-        self.text(&y.label, theme::upward(TEXT), left - px(LABELS), (top + bottom) / 2)
+        self.text(&y.label, theme::upward(TEXT), left - px(labels(y)), (top + bottom) / 2)
     }
 
     /// Where a point lies on the page, in units.
     fn at(&self, x: f64, y: f64) -> (i32, i32) {
-        self.chart.plotting_area().map_coordinate(&(x, y))
+        self.plane.map_coordinate(&(x, y))
     }
 
     fn line(&self, points: &[(i32, i32)], style: ShapeStyle) -> Drawn {
