@@ -3,4 +3,5 @@
 pub mod kernel;
 pub mod report;
 pub mod stats;
+pub mod sweep;
 pub mod world;

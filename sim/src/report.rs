@@ -2,6 +2,8 @@
 
 pub mod csv;
 pub mod folder;
+pub mod json;
 pub mod number;
 pub mod plot;
 pub mod results;
+pub mod tables;
