@@ -5,7 +5,32 @@ use std::fmt;
 
 /// One of the texts of a [`Sources`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct SourceId(u32);
+pub struct SourceId {
+    index: u32,
+    syntax: Syntax,
+}
+
+/// How a source is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Syntax {
+    /// TOML.
+    Toml,
+    /// JSON, comments allowed.
+    Json,
+    /// One `key=value`.
+    Set,
+}
+
+impl SourceId {
+    /// How one writes there that a key has a value.
+    pub(super) fn assignment(self, key: &str, value: &str) -> String {
+        match self.syntax {
+            Syntax::Toml => format!("`{key} = {value}`"),
+            Syntax::Json => format!("`\"{key}\": {value}`"),
+            Syntax::Set => format!("`{key}={value}`"),
+        }
+    }
+}
 
 /// Bytes of a source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -29,26 +54,39 @@ pub struct Position {
 
 /// The texts that a configuration was read from, with their names.
 #[derive(Clone, Debug, Default)]
-pub struct Sources(Vec<(String, String)>);
+pub struct Sources(Vec<(Syntax, String, String)>);
 
 impl Sources {
     /// Adds a text under the name that messages give it.
-    pub fn add(&mut self, name: impl Into<String>, text: impl Into<String>) -> SourceId {
-        self.0.push((name.into(), text.into()));
+    pub fn add(
+        &mut self,
+        syntax: Syntax,
+        name: impl Into<String>,
+        text: impl Into<String>,
+    ) -> SourceId {
+        self.0.push((syntax, name.into(), text.into()));
         // A run has a handful of sources.
-        SourceId(self.0.len() as u32 - 1)
+        SourceId { index: self.0.len() as u32 - 1, syntax }
+    }
+
+    /// The start of the first source.
+    #[must_use]
+    pub fn start(&self) -> Origin {
+        let syntax = self.0.first().map_or(Syntax::Toml, |(syntax, ..)| *syntax);
+        let source = SourceId { index: 0, syntax };
+        Origin { source, start: 0, end: 0 }
     }
 
     /// The name of a source.
     #[must_use]
     pub fn name(&self, source: SourceId) -> &str {
-        self.0.get(source.0 as usize).map_or("", |(name, _)| name)
+        self.0.get(source.index as usize).map_or("defaults", |(_, name, _)| name)
     }
 
     /// The whole text of a source.
     #[must_use]
     pub fn text(&self, source: SourceId) -> &str {
-        self.0.get(source.0 as usize).map_or("", |(_, text)| text)
+        self.0.get(source.index as usize).map_or("", |(_, _, text)| text)
     }
 
     /// The text at a place; empty where the place is empty.
@@ -66,6 +104,15 @@ impl Sources {
         Position {
             line: before.matches('\n').count() + 1,
             column: before[line_start..].chars().count() + 1,
+        }
+    }
+
+    /// Overwrites a place, byte for byte, so that every other place stays where it is.
+    fn blank(&mut self, origin: Origin) {
+        if let Some((_, _, text)) = self.0.get_mut(origin.source.index as usize)
+            && text.get(origin.start..origin.end).is_some()
+        {
+            text.replace_range(origin.start..origin.end, &"*".repeat(origin.end - origin.start));
         }
     }
 
@@ -142,27 +189,36 @@ impl Diagnostic {
 
 /// Collects findings while a text is read, so that a reader never stops at the first.
 #[derive(Debug, Default)]
-pub struct Findings(RefCell<Vec<Diagnostic>>);
+pub struct Findings {
+    items: RefCell<Vec<Diagnostic>>,
+    secrets: RefCell<Vec<Origin>>,
+}
 
 impl Findings {
     /// Adds one.
     pub fn push(&self, diagnostic: Diagnostic) {
-        self.0.borrow_mut().push(diagnostic);
+        self.items.borrow_mut().push(diagnostic);
+    }
+
+    /// What stands at this place may be a secret: no message will show it.
+    pub fn hide(&self, origin: Origin) {
+        self.secrets.borrow_mut().push(origin);
     }
 
     /// Whether there is an error among them.
     #[must_use]
     pub fn has_errors(&self) -> bool {
-        self.0.borrow().iter().any(|item| item.severity == Severity::Error)
+        self.items.borrow().iter().any(|item| item.severity == Severity::Error)
     }
 
     /// Ends the collection: the warnings, if there is nothing worse.
     ///
     /// # Errors
     /// Everything found, if there is an error among it.
-    pub fn finish(self, sources: Sources) -> Result<Diagnostics, Diagnostics> {
+    pub fn finish(self, mut sources: Sources) -> Result<Diagnostics, Diagnostics> {
         let failed = self.has_errors();
-        let diagnostics = Diagnostics { sources, items: self.0.into_inner() };
+        self.secrets.into_inner().into_iter().for_each(|origin| sources.blank(origin));
+        let diagnostics = Diagnostics { sources, items: self.items.into_inner() };
         if failed { Err(diagnostics) } else { Ok(diagnostics) }
     }
 }

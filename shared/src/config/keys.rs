@@ -9,9 +9,9 @@ use std::fmt;
 pub use field::Described;
 pub use reference::reference;
 
-use crate::config::node::{Entry, Table};
-use crate::config::reader::{Reader, nearest};
-use crate::config::sections::Config;
+use super::node::{Entry, Table};
+use super::reader::{Reader, nearest};
+use super::sections::Config;
 
 /// When a changed key takes effect in a running system.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,21 +1,14 @@
 //! Several texts, one above the other: files, and `--set key=value`.
 
-use crate::config::diagnostic::{Diagnostic, Diagnostics, Findings, Origin, SourceId, Sources};
-use crate::config::keys;
-use crate::config::node::{Entry, Node, Table, Value};
-use crate::config::reader::Reader;
-use crate::config::text::{parse_json, parse_toml, parse_toml_value};
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Format {
-    Toml,
-    Json,
-    Set,
-}
+use super::diagnostic::{Diagnostic, Diagnostics, Findings, Origin, SourceId, Sources, Syntax};
+use super::keys;
+use super::node::{Entry, Node, Table, Value};
+use super::reader::Reader;
+use super::text::{parse_json, parse_toml, parse_toml_value};
 
 /// The texts of a configuration, lowest first: what a later one says wins.
 #[derive(Clone, Debug, Default)]
-pub struct Layers(Vec<(Format, String, String)>);
+pub struct Layers(Vec<(Syntax, String, String)>);
 
 impl Layers {
     /// No text: every key has its default.
@@ -27,14 +20,14 @@ impl Layers {
     /// Adds the text of a TOML file.
     #[must_use]
     pub fn toml(mut self, name: impl Into<String>, text: impl Into<String>) -> Self {
-        self.0.push((Format::Toml, name.into(), text.into()));
+        self.0.push((Syntax::Toml, name.into(), text.into()));
         self
     }
 
     /// Adds the text of a JSON file.
     #[must_use]
     pub fn json(mut self, name: impl Into<String>, text: impl Into<String>) -> Self {
-        self.0.push((Format::Json, name.into(), text.into()));
+        self.0.push((Syntax::Json, name.into(), text.into()));
         self
     }
 
@@ -42,7 +35,7 @@ impl Layers {
     /// TOML, or else text without quotes.
     #[must_use]
     pub fn set(mut self, assignment: impl Into<String>) -> Self {
-        self.0.push((Format::Set, "--set".to_owned(), assignment.into()));
+        self.0.push((Syntax::Set, "--set".to_owned(), assignment.into()));
         self
     }
 
@@ -54,12 +47,12 @@ impl Layers {
         let mut sources = Sources::default();
         let findings = Findings::default();
         let mut root = Table::default();
-        for (format, name, text) in &self.0 {
-            let source = sources.add(name, text);
-            let layer = match format {
-                Format::Toml => parse_toml(source, text, &findings),
-                Format::Json => parse_json(source, text, &findings),
-                Format::Set => parse_set(source, text, &root, &findings),
+        for (syntax, name, text) in &self.0 {
+            let source = sources.add(*syntax, name, text);
+            let layer = match syntax {
+                Syntax::Toml => parse_toml(source, text, &findings),
+                Syntax::Json => parse_json(source, text, &findings),
+                Syntax::Set => parse_set(source, text, &root, &findings),
             };
             keys::drop_rivals(&mut root, &layer);
             root.merge(layer);
@@ -90,10 +83,11 @@ fn parse_set(source: SourceId, text: &str, root: &Table, findings: &Findings) ->
             return Table::default();
         }
     };
-    let offset = key.len() + 1;
+    let offset = text.len() - value.trim_start().len();
+    let value = value.trim();
     let bare = Node {
-        value: Value::Text(value.trim().to_owned()),
-        origin: Origin { source, start: offset, end: text.len() },
+        value: Value::Text(value.to_owned()),
+        origin: Origin { source, start: offset, end: offset + value.len() },
     };
     let mut node = parse_toml_value(source, value, offset).unwrap_or(bare);
     for name in path.rsplit('.') {
@@ -121,7 +115,7 @@ pub struct Document {
 impl Document {
     /// Reads the tree from its root.
     pub fn reader(&self) -> Reader<'_> {
-        Reader::new(&self.root, &self.findings)
+        Reader::new(&self.root, self.sources.start(), &self.findings)
     }
 
     /// Ends the reading: the warnings, if there is nothing worse.

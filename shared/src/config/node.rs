@@ -1,6 +1,6 @@
 //! A tree of values that remembers where each was written.
 
-use crate::config::diagnostic::Origin;
+use super::diagnostic::Origin;
 
 /// A value and where it was written.
 #[derive(Clone, Debug, PartialEq)]

@@ -2,9 +2,9 @@
 
 use std::ops::RangeInclusive;
 
-use crate::config::diagnostic::{Diagnostic, Findings, Origin};
-use crate::config::node::{Entry, Node, Table, Value};
-use crate::config::sections::Choice;
+use super::diagnostic::{Diagnostic, Findings, Origin};
+use super::node::{Entry, Node, Table, Value};
+use super::sections::Choice;
 use crate::time::Span;
 
 /// Longest span that a key takes: about 31 years.
@@ -20,15 +20,15 @@ pub struct Reader<'a> {
     /// The dotted path of the table; empty at the root.
     path: String,
     /// Where the table stands.
-    origin: Option<Origin>,
+    origin: Origin,
     asked: Vec<&'static str>,
     findings: &'a Findings,
 }
 
 impl<'a> Reader<'a> {
-    /// A reader of a document's root.
-    pub const fn new(root: &'a Table, findings: &'a Findings) -> Self {
-        Self { table: root, path: String::new(), origin: None, asked: Vec::new(), findings }
+    /// A reader of a document's root; `start` is where the document begins.
+    pub const fn new(root: &'a Table, start: Origin, findings: &'a Findings) -> Self {
+        Self { table: root, path: String::new(), origin: start, asked: Vec::new(), findings }
     }
 
     /// The dotted path of the table; empty at the root.
@@ -45,8 +45,8 @@ impl<'a> Reader<'a> {
 
     /// Where the value of a key was written; else where the table was.
     #[must_use]
-    pub fn origin(&self, key: &str) -> Option<Origin> {
-        self.table.get(key).map(|entry| entry.node.origin).or(self.origin)
+    pub fn origin(&self, key: &str) -> Origin {
+        self.table.get(key).map_or(self.origin, |entry| entry.node.origin)
     }
 
     /// The value of a key as it was written; for what the typed getters do not cover.
@@ -56,15 +56,18 @@ impl<'a> Reader<'a> {
 
     /// Reports an error at a key's value (at the table, where the key is absent).
     pub fn error(&self, key: &str, message: impl Into<String>, help: impl Into<String>) {
-        if let Some(origin) = self.origin(key).or_else(|| self.first_origin()) {
-            self.findings.push(Diagnostic::error(origin, message).help(help));
-        }
+        self.findings.push(Diagnostic::error(self.origin(key), message).help(help));
     }
 
     /// Reports a warning at a key's value (at the table, where the key is absent).
     pub fn warn(&self, key: &str, message: impl Into<String>, help: impl Into<String>) {
-        if let Some(origin) = self.origin(key).or_else(|| self.first_origin()) {
-            self.findings.push(Diagnostic::warning(origin, message).help(help));
+        self.findings.push(Diagnostic::warning(self.origin(key), message).help(help));
+    }
+
+    /// The value of the key may be a secret: no message will show it.
+    pub(super) fn hide(&self, key: &str) {
+        if let Some(entry) = self.table.get(key) {
+            self.findings.hide(entry.node.origin);
         }
     }
 
@@ -73,11 +76,9 @@ impl<'a> Reader<'a> {
         let there = self.entry(key).is_some();
         if !there {
             let place = if self.path.is_empty() { "the file" } else { &self.path };
-            self.error(
-                "",
-                format!("`{key}` is missing in {place}"),
-                format!("add `{key} = {example}`"),
-            );
+            let help = format!("add {}", self.origin.source.assignment(key, example));
+            let message = format!("`{key}` is missing in {place}");
+            self.findings.push(Diagnostic::error(self.origin, message).help(help));
         }
         there
     }
@@ -107,35 +108,20 @@ impl<'a> Reader<'a> {
 
     /// A number; a whole number counts too.
     pub fn float(&mut self, key: &'static str, default: f64, range: RangeInclusive<f64>) -> f64 {
-        let Some(entry) = self.entry(key) else { return default };
-        match self.number(entry, &default.to_string()) {
-            Some(number) if range.contains(&number) => number,
-            Some(_) => {
-                self.out_of_range(entry, *range.start(), *range.end());
-                default
-            }
-            None => default,
-        }
+        self.number(key, default, range).unwrap_or(default)
     }
 
     /// A number of seconds, 0 or more. By custom the key ends in `_sec`.
     pub fn span_sec(&mut self, key: &'static str, default: Span) -> Span {
-        if let Some(Value::Integer(whole)) = self.table.get(key).map(|entry| &entry.node.value)
-            && (0..=MAX_SECONDS as i128).contains(whole)
-        {
-            self.asked.push(key);
-            return Span::from_secs(*whole as u64);
-        }
-        let seconds = self.float(key, -1.0, 0.0..=MAX_SECONDS);
-        // -1 is no span: the key is absent, or what it says is wrong.
-        Span::from_secs_f64(seconds).unwrap_or(default)
+        let seconds = self.number(key, default.as_secs_f64(), 0.0..=MAX_SECONDS);
+        seconds.and_then(Span::from_secs_f64).unwrap_or(default)
     }
 
     /// A number that is kept in millionths.
     pub fn millionths(&mut self, key: &'static str, default: u32) -> u32 {
-        let number = self.float(key, -1.0, 0.0..=4_000.0);
+        let number = self.number(key, f64::from(default) / 1e6, 0.0..=4_000.0);
         // At most 4e9, which fits.
-        if number < 0.0 { default } else { (number * 1e6 + 0.5) as u32 }
+        number.map_or(default, |number| (number * 1e6 + 0.5) as u32)
     }
 
     /// `true` or `false`.
@@ -169,12 +155,14 @@ impl<'a> Reader<'a> {
             return *value;
         }
         let words: Vec<&str> = T::ALL.iter().map(|(word, _)| *word).collect();
-        let message = format!("`{key}` cannot be {text:?}");
-        self.findings.push(Diagnostic::error(entry.node.origin, message).help(did_you_mean(
-            text,
-            &words,
-            &format!("one of {}", words.join(", ")),
-        )));
+        let all = match words.as_slice() {
+            [only] => format!("this version supports `{only}` alone"),
+            _ => format!("write one of {}", words.join(", ")),
+        };
+        self.findings.push(
+            Diagnostic::error(entry.node.origin, format!("`{key}` cannot be {text:?}"))
+                .help(did_you_mean(text, &words, &all)),
+        );
         default
     }
 
@@ -263,36 +251,38 @@ impl<'a> Reader<'a> {
         if self.path.is_empty() { key.to_owned() } else { format!("{}.{key}", self.path) }
     }
 
-    fn first_origin(&self) -> Option<Origin> {
-        self.table.entries().next().map(|entry| entry.key_origin)
-    }
-
     fn child(&self, node: &'a Node, origin: Origin, path: String) -> Option<Reader<'a>> {
         let table = node.as_table()?;
-        Some(Reader {
-            table,
-            path,
-            origin: Some(origin),
-            asked: Vec::new(),
-            findings: self.findings,
-        })
+        Some(Reader { table, path, origin, asked: Vec::new(), findings: self.findings })
     }
 
-    fn number(&self, entry: &Entry, example: &str) -> Option<f64> {
-        match entry.node.value {
-            Value::Integer(number) => Some(number as f64),
-            Value::Float(number) if number.is_finite() => Some(number),
+    fn number(
+        &mut self,
+        key: &'static str,
+        example: f64,
+        range: RangeInclusive<f64>,
+    ) -> Option<f64> {
+        let entry = self.entry(key)?;
+        let number = match entry.node.value {
+            Value::Integer(number) => number as f64,
+            Value::Float(number) if number.is_finite() => number,
             Value::Float(_) => {
-                let message = format!("`{}` must be a finite number", entry.key);
-                let help = format!("write `{} = {example}`, or leave the key out", entry.key);
+                let message = format!("`{key}` must be a finite number");
+                let write = entry.node.origin.source.assignment(key, &example.to_string());
+                let help = format!("write {write}, or leave the key out");
                 self.findings.push(Diagnostic::error(entry.node.origin, message).help(help));
-                None
+                return None;
             }
             _ => {
-                self.wrong_type(entry, "a number", example);
-                None
+                self.wrong_type(entry, "a number", &example.to_string());
+                return None;
             }
+        };
+        if !range.contains(&number) {
+            self.out_of_range(entry, *range.start(), *range.end());
+            return None;
         }
+        Some(number)
     }
 
     fn list<T>(
@@ -319,7 +309,7 @@ impl<'a> Reader<'a> {
     fn wrong_type(&self, entry: &Entry, expected: &str, example: &str) {
         let Entry { key, node, .. } = entry;
         let message = format!("`{key}` must be {expected}, not {}", node.value.describe());
-        let help = format!("write `{key} = {example}`");
+        let help = format!("write {}", node.origin.source.assignment(key, example));
         self.findings.push(Diagnostic::error(node.origin, message).help(help));
     }
 

@@ -7,8 +7,8 @@ use jsonc_parser::{CollectOptions, ParseOptions};
 use toml::Spanned;
 use toml::de::{DeInteger, DeTable, DeValue};
 
-use crate::config::diagnostic::{Diagnostic, Findings, Origin, SourceId};
-use crate::config::node::{Entry, Node, Table, Value};
+use super::diagnostic::{Diagnostic, Findings, Origin, SourceId};
+use super::node::{Entry, Node, Table, Value};
 
 /// Reads a TOML document. What is wrong goes to `findings`; the rest is still there.
 #[must_use]
