@@ -1,5 +1,6 @@
 //! The simulated world of Headway, and everything that computes offline.
 
+pub mod compare;
 pub mod kernel;
 pub mod report;
 pub mod stats;

@@ -35,16 +35,27 @@ impl Folder {
         Ok(Self { target: target.into(), staging, names: Vec::new() })
     }
 
+    /// Stages a file that is written bit by bit, before the commit.
+    ///
+    /// # Errors
+    /// What the file system reports.
+    pub fn create(&mut self, name: &str) -> io::Result<fs::File> {
+        self.names.push(name.into());
+        fs::File::create(self.staging.path().join(name))
+    }
+
     /// Stages a file.
     ///
     /// # Errors
     /// What the file system reports.
     pub fn write(&mut self, name: &str, bytes: &[u8]) -> io::Result<()> {
-        let mut file = fs::File::create(self.staging.path().join(name))?;
-        file.write_all(bytes)?;
-        file.sync_all()?;
-        self.names.push(name.into());
-        Ok(())
+        self.create(name)?.write_all(bytes)
+    }
+
+    /// The names of the staged files, in order.
+    #[must_use]
+    pub fn names(&self) -> &[String] {
+        &self.names
     }
 
     /// Puts every staged file in its place, in the order in which they were written.

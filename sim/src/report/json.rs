@@ -22,6 +22,17 @@ pub fn document(results: &Results) -> serde_json::Result<Value> {
     Ok(document)
 }
 
+/// A table as a list of objects, a row each: numbers where a cell holds one, null where it is
+/// empty.
+#[must_use]
+pub fn table(table: &Csv) -> Value {
+    let cell = |cell: &String| if cell.is_empty() { Value::Null } else { scalar(cell) };
+    let row = |cells: &Vec<String>| {
+        table.header.iter().cloned().zip(cells.iter().map(cell)).collect::<Map<_, _>>().into()
+    };
+    Value::Array(table.rows.iter().map(row).collect())
+}
+
 fn point(results: &Results, row: usize) -> Value {
     let table = &results.points;
     let settings = results.meta.keys.iter().map(|key| (key.clone(), scalar(table.text(row, key))));

@@ -46,7 +46,7 @@ pub struct Meta {
     pub scenario: String,
     /// The scenario's title.
     pub title: String,
-    /// The digest of the scenario with every setting but those of the keys.
+    /// The digest of the scenario as it was given, before anything was swept.
     pub scenario_digest: String,
     /// The seed of all random streams.
     pub seed: u64,
@@ -54,8 +54,6 @@ pub struct Meta {
     pub replications: u32,
     /// The swept keys, in the order of their columns.
     pub keys: Vec<String>,
-    /// `--set` and `--config` as they were given, in order.
-    pub settings: Vec<String>,
 }
 
 /// Everything that a folder of results holds, but for the plots.

@@ -8,6 +8,9 @@ use super::number;
 use super::results::{Meta, Results};
 use crate::stats;
 
+/// Rows of a point's series at most: more than a plot can show.
+const MOST_ROWS: usize = 1000;
+
 /// One replication of a point.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Replicated {
@@ -94,7 +97,8 @@ impl Tables {
         }
 
         for (_, run) in point.runs.iter().filter(|(replication, _)| *replication == 0) {
-            for gauges in run.summary.series().rows() {
+            let rows = run.summary.series().rows();
+            for gauges in rows.iter().step_by(rows.len().div_ceil(MOST_ROWS).max(1)) {
                 let mut cells = vec![number::text(gauges.at().as_secs_f64())];
                 cells.extend(gauges.values().map(number::cell));
                 self.series.rows.push(row(cells));

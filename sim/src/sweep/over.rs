@@ -4,6 +4,7 @@ use headway_shared::config::keys::resolve;
 use headway_shared::config::{Diagnostic, Diagnostics, Findings, Origin, SourceId, Sources, Table};
 
 use crate::report::number;
+use crate::scenario::Case;
 
 /// More points than this are taken for a slip of the pen.
 pub const MOST_POINTS: usize = 10_000;
@@ -11,24 +12,40 @@ pub const MOST_POINTS: usize = 10_000;
 /// The name that messages give to an expression.
 const SOURCE: &str = "--over";
 
-/// One swept key with its values, as they are set.
+/// What stands for every case of a scenario.
+pub const CASES: &str = "cases";
+/// The name of the column of cases.
+const CASE: &str = "case";
+
+/// A value of a swept key.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Axis {
-    /// The whole path of the key.
-    pub key: String,
-    /// The values in order, as text of TOML or as bare words.
-    pub values: Vec<String>,
+pub struct Choice {
+    /// What tables and plots call it.
+    pub label: String,
+    /// What it sets, each as `key=value`.
+    pub set: Vec<String>,
 }
 
-/// One point of a grid: keys with their values.
-pub type Setting = Vec<(String, String)>;
+/// One swept key with its values in order.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Axis {
+    /// The whole path of the key, or `case`.
+    pub key: String,
+    /// Its values.
+    pub choices: Vec<Choice>,
+}
 
-/// Reads expressions; `tree` is the scenario, whose own keys can be swept beside the sections'.
+/// Reads expressions: `KEY=VALUES`, or `cases` for all named variants. `tree` is the scenario,
+/// whose own keys can be swept beside those of the sections.
 ///
 /// # Errors
 /// An expression is malformed, names no key, or the grid has more than [`MOST_POINTS`] points:
 /// every one of these with its place in the expression.
-pub fn parse(expressions: &[String], tree: &Table) -> Result<Vec<Axis>, Diagnostics> {
+pub fn parse(
+    expressions: &[String],
+    tree: &Table,
+    cases: &[Case],
+) -> Result<Vec<Axis>, Diagnostics> {
     let mut sources = Sources::default();
     let findings = Findings::default();
     let mut axes: Vec<Axis> = Vec::new();
@@ -36,13 +53,13 @@ pub fn parse(expressions: &[String], tree: &Table) -> Result<Vec<Axis>, Diagnost
     for text in expressions {
         let source = sources.add(SOURCE, text);
         let expression = Expression { source, text };
-        match expression.axis(tree) {
+        match expression.axis(tree, cases) {
             Ok(axis) if axes.iter().any(|other| other.key == axis.key) => {
                 let message = format!("`{}` is swept twice", axis.key);
                 findings.push(expression.error(0, text.len(), message, "sweep a key only once"));
             }
             Ok(axis) => {
-                points = points.saturating_mul(axis.values.len());
+                points = points.saturating_mul(axis.choices.len());
                 if points > MOST_POINTS {
                     let message = format!("the grid has more than {MOST_POINTS} points");
                     let help = "sweep fewer values, or a range with a larger step: KEY=0..100/10";
@@ -57,19 +74,19 @@ pub fn parse(expressions: &[String], tree: &Table) -> Result<Vec<Axis>, Diagnost
     findings.finish(sources).map(|_| axes)
 }
 
-/// Every point of the grid; the last axis changes fastest.
+/// Every point of the grid, a choice per axis; the last axis changes fastest.
 #[must_use]
-pub fn grid(axes: &[Axis]) -> Vec<Setting> {
-    axes.iter().fold(vec![Setting::new()], |points, axis| {
-        let with = |point: &Setting, value: &String| {
-            let mut point = point.clone();
-            point.push((axis.key.clone(), value.clone()));
-            point
+pub fn grid(axes: &[Axis]) -> Vec<Vec<&Choice>> {
+    axes.iter().fold(vec![Vec::new()], |points, axis| {
+        let extend = |point: &Vec<_>| {
+            let point = point.clone();
+            axis.choices.iter().map(move |choice| {
+                let mut longer = point.clone();
+                longer.push(choice);
+                longer
+            })
         };
-        points
-            .iter()
-            .flat_map(|point| axis.values.iter().map(move |value| with(point, value)))
-            .collect()
+        points.iter().flat_map(extend).collect()
     })
 }
 
@@ -84,7 +101,10 @@ impl Expression<'_> {
         Diagnostic::error(Origin { source: self.source, start, end }, message).help(help)
     }
 
-    fn axis(&self, tree: &Table) -> Result<Axis, Diagnostic> {
+    fn axis(&self, tree: &Table, cases: &[Case]) -> Result<Axis, Diagnostic> {
+        if self.text.trim() == CASES {
+            return self.cases(cases);
+        }
         let Some((key, list)) = self.text.split_once('=') else {
             let message = format!("`{}` says no values", self.text);
             let help = "write KEY=VALUES, such as max_head_off_policyness=0,1,2,4,8 or =0..16";
@@ -92,20 +112,31 @@ impl Expression<'_> {
         };
         let path = resolve(key.trim(), tree)
             .map_err(|unknown| self.error(0, key.len(), unknown.to_string(), &unknown.help()))?;
-        let mut values: Vec<String> = Vec::new();
+        let mut choices: Vec<Choice> = Vec::new();
         let mut start = key.len() + 1;
         for item in split(list) {
             let end = start + item.len();
             for value in self.values(item, start)? {
-                if values.contains(&value) {
-                    let message = format!("`{value}` is given twice");
+                let label = value.trim_matches('"').to_owned();
+                if choices.iter().any(|choice| choice.label == label) {
+                    let message = format!("`{label}` is given twice");
                     return Err(self.error(start, end, message, "give each value once"));
                 }
-                values.push(value);
+                choices.push(Choice { label, set: vec![format!("{path}={value}")] });
             }
             start = end + 1;
         }
-        Ok(Axis { key: path, values })
+        Ok(Axis { key: path, choices })
+    }
+
+    fn cases(&self, cases: &[Case]) -> Result<Axis, Diagnostic> {
+        if cases.is_empty() {
+            let help = "add [[scenario.cases]] to it, or sweep a key: KEY=VALUES";
+            let message = "the scenario has no cases".to_owned();
+            return Err(self.error(0, self.text.len(), message, help));
+        }
+        let choice = |case: &Case| Choice { label: case.name.clone(), set: case.set.clone() };
+        Ok(Axis { key: CASE.into(), choices: cases.iter().map(choice).collect() })
     }
 
     /// The values of one item of the list, which begins at byte `start`.
@@ -169,12 +200,12 @@ mod tests {
     use super::*;
 
     fn values(text: &str) -> Vec<String> {
-        let axes = parse(&[text.to_owned()], Table::EMPTY).expect("it is well formed");
-        axes[0].values.clone()
+        let axes = parse(&[text.to_owned()], Table::EMPTY, &[]).expect("it is well formed");
+        axes[0].choices.iter().map(|choice| choice.label.clone()).collect()
     }
 
     fn message(text: &str) -> String {
-        parse(&[text.to_owned()], Table::EMPTY).expect_err("it is malformed").to_string()
+        parse(&[text.to_owned()], Table::EMPTY, &[]).expect_err("it is malformed").to_string()
     }
 
     const ETA: &str = "policy_training.max_head_off_policyness";
@@ -194,13 +225,18 @@ mod tests {
     fn a_grid_changes_its_last_axis_fastest() {
         let axis = |key: &str, values: &[&str]| Axis {
             key: key.into(),
-            values: values.iter().map(|value| (*value).into()).collect(),
+            choices: values
+                .iter()
+                .map(|value| Choice { label: (*value).into(), set: vec![format!("{key}={value}")] })
+                .collect(),
         };
-        let points = grid(&[axis("a", &["1", "2"]), axis("b", &["x", "y"])]);
+        let axes = [axis("a", &["1", "2"]), axis("b", &["x", "y"])];
+        let points = grid(&axes);
         let values: Vec<String> =
-            points.iter().map(|point| format!("{}{}", point[0].1, point[1].1)).collect();
+            points.iter().map(|point| format!("{}{}", point[0].label, point[1].label)).collect();
         assert_eq!(values, ["1x", "1y", "2x", "2y"]);
-        assert_eq!(grid(&[]), [Setting::new()]);
+        assert_eq!(points[3][0].set, ["a=2"]);
+        assert_eq!(grid(&[]), [Vec::<&Choice>::new()]);
     }
 
     #[test]
@@ -219,10 +255,20 @@ mod tests {
     #[test]
     fn two_sweeps_of_one_key_and_endless_grids_are_refused() {
         let twice = [format!("{ETA}=0,1"), format!("{ETA}=2")];
-        assert!(
-            parse(&twice, Table::EMPTY).expect_err("twice").to_string().contains("swept twice")
-        );
+        let refused = |expressions: &[String]| {
+            parse(expressions, Table::EMPTY, &[]).expect_err("it is refused").to_string()
+        };
+        assert!(refused(&twice).contains("swept twice"));
         let wide = [format!("{ETA}=0..999"), "policy_training.batch_size=1..999".to_owned()];
-        assert!(parse(&wide, Table::EMPTY).expect_err("wide").to_string().contains("10000 points"));
+        assert!(refused(&wide).contains("10000 points"));
+    }
+
+    #[test]
+    fn cases_are_an_axis_of_their_own() {
+        let case = Case { name: "ours".into(), set: vec!["gate=headway".into(), "b=1".into()] };
+        let axes = parse(&[CASES.to_owned()], Table::EMPTY, &[case.clone()]).expect("cases");
+        assert_eq!(axes[0].key, "case");
+        assert_eq!(axes[0].choices[0], Choice { label: case.name, set: case.set });
+        assert!(message(CASES).contains("the scenario has no cases"));
     }
 }

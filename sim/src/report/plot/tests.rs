@@ -21,7 +21,6 @@ fn meta(kind: Kind, keys: &[&str]) -> Meta {
         seed: 1,
         replications: 8,
         keys: keys.iter().map(|key| (*key).to_owned()).collect(),
-        settings: Vec::new(),
     }
 }
 
