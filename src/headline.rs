@@ -34,7 +34,8 @@ const COLUMNS: [(&str, &str, Form); 10] = [
 pub(crate) fn sweep(results: &Results) -> String {
     let keys = &results.meta.keys;
     let heading = |key: &String| format!("\n{}", key.rsplit('.').next().unwrap_or(key));
-    let mut table = empty(keys.iter().map(heading).chain(COLUMNS.map(|column| column.1.to_owned())));
+    let mut table =
+        empty(keys.iter().map(heading).chain(COLUMNS.map(|column| column.1.to_owned())));
     for row in 0..results.points.rows.len() {
         let labels = keys.iter().map(|key| results.points.text(row, key).to_owned());
         let cells = COLUMNS.map(|(name, _, form)| cell(results, row, name, form));
@@ -47,7 +48,11 @@ pub(crate) fn sweep(results: &Results) -> String {
 pub(crate) fn run(results: &Results) -> String {
     let mut table = empty(["metric", "value"].map(str::to_owned));
     for (name, heading, form) in COLUMNS {
-        let label = if heading.starts_with('\n') { name.replace('_', " ") } else { heading.replace('\n', " ") };
+        let label = if heading.starts_with('\n') {
+            name.replace('_', " ")
+        } else {
+            heading.replace('\n', " ")
+        };
         table.add_row([Cell::new(label), right(cell(results, 0, name, form))]);
     }
     format!("{table}\n")

@@ -69,11 +69,7 @@ pub(crate) struct Loaded {
 }
 
 /// Reads a scenario with what is laid over it; warnings go to stderr.
-pub(crate) fn load(
-    path: &Path,
-    overrides: &Overrides,
-    more: &[String],
-) -> Result<Loaded, Failure> {
+pub(crate) fn load(path: &Path, overrides: &Overrides, more: &[String]) -> Result<Loaded, Failure> {
     let mut layers = Layers::new().toml(path.display().to_string(), read(path)?);
     if let Some(config) = &overrides.config {
         let (name, text) = (config.display().to_string(), read(config)?);

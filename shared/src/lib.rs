@@ -24,5 +24,7 @@ pub mod metrics;
 pub mod record;
 pub mod replay;
 pub mod snapshot;
+#[cfg(test)]
+mod testing;
 pub mod time;
 pub mod version;

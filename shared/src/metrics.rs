@@ -11,6 +11,8 @@ mod observer;
 mod series;
 mod summary;
 mod table;
+#[cfg(test)]
+mod tests;
 mod totals;
 mod trained;
 mod turns;

@@ -163,10 +163,13 @@ impl Replay {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
     use crate::config::Config;
     use crate::id::RequestId;
     use crate::record::{Header, Writer};
+    use crate::testing::{Choice, World};
 
     fn record(actions: &[Action]) -> Vec<u8> {
         let header = Header::new("test", Digest::new(), 1, 0, &Config::default());
@@ -195,5 +198,61 @@ mod tests {
         let cut = Reader::open(&bytes[..bytes.len() - 1]).unwrap();
         let error = replay(cut).unwrap_err();
         assert!(matches!(error, ReplayError::Record(RecordError::Truncated { entry: 2 })));
+    }
+
+    /// A record of a run in which anything happens, with a snapshot after every input.
+    fn eventful(choices: &[Choice]) -> Vec<u8> {
+        let mut config = Config::default();
+        config.policy_training.batch_size = 2;
+        let header = Header::new("test", Digest::new(), 1, 0, &config);
+        let mut world = World::new(&config);
+        let mut bytes = Vec::new();
+        let mut writer = Writer::new(&mut bytes, &header).unwrap();
+        let mut start: Vec<_> = World::start().collect();
+        for &choice in choices {
+            let input = start.pop().unwrap_or_else(|| world.next(choice));
+            let actions = world.handle(&input);
+            writer.input(world.now, &input, &actions).unwrap();
+            writer.snapshot(&world.scheduler).unwrap();
+        }
+        writer.finish().unwrap();
+        bytes
+    }
+
+    proptest! {
+        #[test]
+        fn a_record_replays_to_the_same_actions_and_states(
+            choices in prop::collection::vec(any::<Choice>(), 0..200),
+        ) {
+            let bytes = eventful(&choices);
+            let report = replay(Reader::open(&bytes[..]).unwrap()).unwrap();
+            prop_assert_eq!(report.decisions.inputs, choices.len() as u64);
+            prop_assert_eq!(report.snapshots, choices.len() as u64);
+        }
+
+        #[test]
+        fn a_core_restored_at_any_input_decides_the_tail_alike(
+            choices in prop::collection::vec(any::<Choice>(), 1..200),
+            place in any::<prop::sample::Index>(),
+        ) {
+            let bytes = eventful(&choices);
+            let mut inputs = place.index(choices.len()) + 1;
+            let mut scheduler = None;
+            for entry in Reader::open(&bytes[..]).unwrap() {
+                match (entry.unwrap(), &mut scheduler) {
+                    (Entry::Input { .. }, None) => inputs -= 1,
+                    (Entry::Snapshot(state), None) if inputs == 0 => {
+                        scheduler = Some(snapshot::from_bytes(&state).unwrap());
+                    }
+                    (Entry::Input { at, input, actions }, Some(scheduler)) => {
+                        scheduler.handle(at, &input);
+                        let found: Vec<_> =
+                            std::iter::from_fn(|| scheduler.poll_action()).collect();
+                        prop_assert_eq!(Decisions::default().add(at, &found), actions);
+                    }
+                    _ => {}
+                }
+            }
+        }
     }
 }

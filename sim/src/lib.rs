@@ -3,6 +3,8 @@
 pub mod compare;
 pub mod kernel;
 pub mod report;
+pub mod run;
+pub mod scenario;
 pub mod stats;
 pub mod sweep;
 pub mod world;

@@ -54,8 +54,8 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
         )));
     }
     let replications = args.replications.unwrap_or(first.replications.max(2));
-    let plans = [&first, &second]
-        .map(|scenario| Plan::new(Kind::Run, scenario, &[], 0..replications));
+    let plans =
+        [&first, &second].map(|scenario| Plan::new(Kind::Run, scenario, &[], 0..replications));
     let [plan_a, plan_b] = plans;
     let (plan_a, plan_b) = (plan_a?, plan_b?);
     let bar = Bar::new(plan_a.runs() + plan_b.runs());

@@ -24,8 +24,10 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
         let help = "name a record that `headway simulate --record` wrote";
         Failure::input(format!("{path}: {error}\nhelp: {help}"))
     };
-    let file = File::open(&args.record).map_err(|error| Failure::unreadable(&args.record, &error))?;
-    let reader = Reader::open(BufReader::new(file)).map_err(|error| unreadable(error.to_string()))?;
+    let file =
+        File::open(&args.record).map_err(|error| Failure::unreadable(&args.record, &error))?;
+    let reader =
+        Reader::open(BufReader::new(file)).map_err(|error| unreadable(error.to_string()))?;
     let (scenario, seed) = (reader.header().scenario.clone(), reader.header().seed);
     let replication = reader.header().replication;
     match replay(reader) {

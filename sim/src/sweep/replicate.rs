@@ -48,7 +48,8 @@ mod tests {
             let count = || {
                 done.fetch_add(1, Ordering::Relaxed);
             };
-            let results = replicate(5, 0..3, jobs, |point, replication| (point, replication), count);
+            let results =
+                replicate(5, 0..3, jobs, |point, replication| (point, replication), count);
             let results = results.expect("threads start");
             assert_eq!(results.len(), 5);
             assert_eq!(results[4], [(4, 0), (4, 1), (4, 2)]);

@@ -1,7 +1,7 @@
 //! The prefix cache: how much context of idle sessions a replica still holds.
 
-use std::collections::BTreeMap;
-
+use hashbrown::HashTable;
+use headway_shared::digest::mix;
 use headway_shared::id::SessionId;
 
 use super::slab::{List, NONE, Slab};
@@ -17,7 +17,8 @@ struct Context {
 pub(super) struct PrefixCache {
     contexts: Slab<Context>,
     by_use: List,
-    index: BTreeMap<SessionId, u32>,
+    /// Found by session, never iterated.
+    index: HashTable<u32>,
     /// How many sessions it holds at most.
     sessions: u32,
     tokens: u64,
@@ -28,7 +29,7 @@ impl PrefixCache {
         Self {
             contexts: Slab::new(),
             by_use: List::EMPTY,
-            index: BTreeMap::new(),
+            index: HashTable::new(),
             sessions,
             tokens: 0,
         }
@@ -41,7 +42,7 @@ impl PrefixCache {
 
     /// Takes the session's context out, for a sequence that goes on from it.
     pub(super) fn take(&mut self, session: SessionId) -> u32 {
-        match self.index.get(&session) {
+        match self.index.find(mix(session.0), |&at| self.contexts[at].session == session) {
             Some(&at) => self.drop_entry(at),
             None => 0,
         }
@@ -58,7 +59,8 @@ impl PrefixCache {
         }
         let at = self.contexts.insert(Context { session, tokens });
         self.contexts.push_back(&mut self.by_use, at);
-        self.index.insert(session, at);
+        let contexts = &self.contexts;
+        self.index.insert_unique(mix(session.0), at, |&at| mix(contexts[at].session.0));
         self.tokens += u64::from(tokens);
     }
 
@@ -79,7 +81,9 @@ impl PrefixCache {
     fn drop_entry(&mut self, at: u32) -> u32 {
         self.contexts.unlink(&mut self.by_use, at);
         let context = self.contexts.remove(at);
-        self.index.remove(&context.session);
+        if let Ok(entry) = self.index.find_entry(mix(context.session.0), |&other| other == at) {
+            entry.remove();
+        }
         self.tokens -= u64::from(context.tokens);
         context.tokens
     }
