@@ -1,7 +1,7 @@
 //! What is swept: `KEY=0,1,2,4`, `KEY=0..16`, `KEY=0..16/4`, and grids of them.
 
 use headway_shared::config::keys::resolve;
-use headway_shared::config::{Diagnostic, Diagnostics, Findings, Origin, SourceId, Sources, Table};
+use headway_shared::config::{Diagnostic, Diagnostics, Findings, Origin, SourceId, Sources, Syntax, Table};
 
 use crate::report::number;
 use crate::scenario::Case;
@@ -51,7 +51,7 @@ pub fn parse(
     let mut axes: Vec<Axis> = Vec::new();
     let mut points = 1_usize;
     for text in expressions {
-        let source = sources.add(SOURCE, text);
+        let source = sources.add(Syntax::Set, SOURCE, text);
         let expression = Expression { source, text };
         match expression.axis(tree, cases) {
             Ok(axis) if axes.iter().any(|other| other.key == axis.key) => {
