@@ -103,7 +103,7 @@ impl Scenario {
         let mut document = layers.merge()?;
         let (head, config, world) = {
             let Document { sources, root, findings } = &mut document;
-            let mut reader = Reader::new(root, findings);
+            let mut reader = Reader::new(root, sources.start(), findings);
             let head = head(reader.table("scenario"));
             let config = parse_sections(&mut reader);
             let mut columns = Columns::new(base, sources, findings);

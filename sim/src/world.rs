@@ -141,10 +141,6 @@ impl World {
                 if let (Some(sample), Some(turn)) = (sample, turn) {
                     judge.admitted(sample, turn.entity);
                 }
-                if serving.is_frozen(replica.0) {
-                    // The core has given up what this replica was loading.
-                    weights.abandon(bus, serving, replica.0);
-                }
                 let kept = if resume { clients.kept(request) } else { Kept::default() };
                 let start = Start { request, attempt, replica: replica.0 };
                 serving.start(bus, start, turn, kept);
@@ -183,6 +179,9 @@ impl World {
             Action::Load { publication, replica, version, in_flight, kv } => {
                 let order = Order { publication, replica, version, in_flight, kv };
                 weights.load(bus, serving, order);
+            }
+            Action::CancelLoad { publication, replica } => {
+                weights.cancel(bus, serving, publication, replica);
             }
             Action::Hold { .. }
             | Action::Discard { .. }

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use headway_shared::config::{Diagnostic, Findings, Origin, Reader, SourceId, Sources};
+use headway_shared::config::{Diagnostic, Findings, Origin, Reader, SourceId, Sources, Syntax};
 
 /// Reads columns, and reports what is wrong with them at their own file and line.
 pub(super) struct Columns<'a> {
@@ -37,7 +37,8 @@ impl<'a> Columns<'a> {
             return *source;
         }
         let source = match std::fs::read_to_string(&path) {
-            Ok(text) => Some(self.sources.add(path.display().to_string(), text)),
+            // The syntax only spells assignments in a help, which rows of a CSV never get.
+            Ok(text) => Some(self.sources.add(Syntax::Toml, path.display().to_string(), text)),
             Err(error) => {
                 table.error(
                     "file",

@@ -108,10 +108,6 @@ impl Serving {
         self.servers[replica as usize].up
     }
 
-    pub(super) fn is_frozen(&self, replica: u32) -> bool {
-        self.servers[replica as usize].frozen
-    }
-
     /// Starts a turn, or goes on from what earlier attempts have generated.
     pub(super) fn start(&mut self, bus: &mut Bus, start: Start, turn: Option<Turn>, kept: Kept) {
         // What the core starts again elsewhere is lost where it was.

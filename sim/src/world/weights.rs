@@ -39,6 +39,8 @@ struct Job {
     kv: KvOnSync,
     load: Span,
     fate: Fate,
+    /// The transfer is over, and the replica overwrites its old weights.
+    loading: bool,
 }
 
 /// What a replica is loading.
@@ -159,7 +161,7 @@ impl Weights {
         };
         let slot = &mut self.slots[index];
         slot.stamp = slot.stamp.wrapping_add(1);
-        slot.job = Some(Job { publication, version, kv, load, fate });
+        slot.job = Some(Job { publication, version, kv, load, fate, loading: false });
         let begins = match &self.settings.transfer {
             Transfer::Link { shared: true, .. } => self.link_free.max(bus.now),
             _ => bus.now,
@@ -174,9 +176,10 @@ impl Weights {
     /// A transfer is due.
     pub(super) fn transferred(&mut self, bus: &mut Bus, serving: &mut Serving, replica: u32, stamp: u32) {
         let slot = &mut self.slots[replica as usize];
-        let Some(job) = slot.job.filter(|_| slot.stamp == stamp) else { return };
-        let publication = job.publication;
-        if job.fate == Fate::TransferFails {
+        let Some(job) = slot.job.as_mut().filter(|_| slot.stamp == stamp) else { return };
+        job.loading = true;
+        let Job { publication, fate, load, .. } = *job;
+        if fate == Fate::TransferFails {
             slot.job = None;
             serving.thaw(bus, replica);
             let event = WeightsEvent::TransferFailed(ReplicaId(replica));
@@ -186,8 +189,8 @@ impl Weights {
         serving.set_loading(bus, replica, true);
         let event = WeightsEvent::Transferred(ReplicaId(replica));
         bus.tell(Input::Weights { publication, event });
-        if job.fate != Fate::Hangs {
-            bus.after(job.load, Event::Load { replica, stamp });
+        if fate != Fate::Hangs {
+            bus.after(load, Event::Load { replica, stamp });
         }
     }
 
@@ -213,6 +216,23 @@ impl Weights {
         };
         serving.thaw(bus, replica);
         bus.tell(Input::Weights { publication, event });
+    }
+
+    /// The core gives up a transfer or a load. A load has overwritten part of the old weights: what
+    /// ran on them is lost.
+    pub(super) fn cancel(
+        &mut self,
+        bus: &mut Bus,
+        serving: &mut Serving,
+        publication: PublicationId,
+        replica: ReplicaId,
+    ) {
+        let Some(slot) = self.slots.get(replica.0 as usize) else { return };
+        let Some(job) = slot.job.filter(|job| job.publication == publication) else { return };
+        if job.loading {
+            serving.lose(bus, replica.0);
+        }
+        self.abandon(bus, serving, replica.0);
     }
 
     /// What a replica was loading comes to nothing, and nobody is told.

@@ -9,7 +9,7 @@ use crate::world::settings::Retries;
 /// Uniform in [0, 1): the `index`-th number of a turn's luck.
 pub(in crate::world) fn luck(seed: u64, index: u64) -> f64 {
     const STEP: f64 = 1.0 / (1_u64 << 53) as f64;
-    (mix(seed ^ mix(index + 1)) >> 11) as f64 * STEP
+    (mix(seed ^ mix(index)) >> 11) as f64 * STEP
 }
 
 /// How long the official OpenAI client waits before its next try (openai-python,
