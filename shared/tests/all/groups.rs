@@ -2,9 +2,9 @@
 
 use headway_shared::action::{Action, Discard, Refusal};
 use headway_shared::core::SampleState;
-use headway_shared::input::Finish;
+use headway_shared::input::{Finish, Input};
 
-use super::harness::{Bench, Decision, GOOD, R0, R1, ZERO};
+use super::harness::{Bench, Decision, GOOD, R0, R1, ZERO, secs};
 
 fn grouped(size: u32, batch: u32, eta: u32) -> Bench {
     Bench::new(|c| {
@@ -172,4 +172,22 @@ fn members_lost_with_their_replica_are_not_aborted_as_well() {
     bench.replica_down(R0);
     assert!(!bench.did(|action| matches!(action, Action::AbortGeneration { .. })));
     assert_eq!(bench.core.gauges().outstanding, 0);
+}
+
+#[test]
+fn a_source_that_is_exhausted_while_a_group_s_first_member_is_held_breaks_nothing() {
+    let mut bench = Bench::new(|c| {
+        c.policy_training.group_size = 2;
+        c.policy_training.min_group_size = 1;
+        c.policy_training.batch_size = 1;
+        c.policy_training.max_head_off_policyness = 0;
+        c.policy_serving.over_limit = headway_shared::config::OverLimit::Hold;
+        c.policy_serving.hold = secs(20);
+    });
+    bench.admit_in(0, 1);
+    bench.request_in(1, 2);
+    bench.request_in(2, 3);
+    bench.give(Input::SourceExhausted);
+    bench.advance(secs(30));
+    assert_eq!(bench.core.gauges().held, 0);
 }

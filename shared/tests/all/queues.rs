@@ -1,7 +1,7 @@
 //! The orders and drop policies of both queues.
 
 use headway_shared::action::{Discard, Refusal};
-use headway_shared::config::{DropPolicy, Queue, QueueOrder};
+use headway_shared::config::{DropPolicy, JudgeNeeds, Queue, QueueOrder};
 use headway_shared::core::SampleState;
 use headway_shared::id::{RequestId, SampleId};
 
@@ -231,4 +231,27 @@ fn a_drain_keeps_the_surplus_for_the_next_batch() {
     }
     assert!(bench.discarded.is_empty());
     assert_eq!(bench.core.gauges().output_queue, 1);
+}
+
+#[test]
+fn a_turn_that_waited_for_its_next_state_may_find_the_rollout_queue_full() {
+    for policy in [DropPolicy::DropNewest, DropPolicy::DropOldest, DropPolicy::Block] {
+        let mut bench = Bench::new(|c| {
+            c.policy_training.max_head_off_policyness = 9;
+            c.reward_judging.judge_needs = JudgeNeeds::NextState;
+            c.reward_judging.judge_concurrency = 1;
+            c.queue.rollout =
+                Queue { max_size: 2, queue_type: QueueOrder::Fifo, drop_policy: policy };
+        });
+        let samples: Vec<SampleId> = (0..4).map(|session| bench.turn(session)).collect();
+        for session in 0..4 {
+            bench.next_state(session);
+        }
+        let dropped: Vec<SampleId> = bench.discarded.iter().map(|(sample, _)| *sample).collect();
+        match policy {
+            DropPolicy::DropNewest => assert_eq!(dropped, [samples[3]]),
+            DropPolicy::DropOldest => assert_eq!(dropped, [samples[1]]),
+            _ => assert!(dropped.is_empty()),
+        }
+    }
 }
