@@ -191,3 +191,46 @@ fn a_source_that_is_exhausted_while_a_group_s_first_member_is_held_breaks_nothin
     bench.advance(secs(30));
     assert_eq!(bench.core.gauges().held, 0);
 }
+
+#[test]
+fn the_room_of_members_that_never_come_is_given_back() {
+    let mut bench = Bench::new(|c| {
+        c.policy_training.group_size = 2;
+        c.policy_training.min_group_size = 1;
+        c.policy_training.batch_size = 1;
+        c.queue.rollout.max_size = 2;
+    });
+    let only = bench.scored_in(0, 1, GOOD);
+    bench.give(Input::SourceExhausted);
+    assert_eq!(bench.batch(), [only]);
+    bench.end_step(true);
+    bench.publish();
+    bench.admit_in(1, 2);
+}
+
+#[test]
+fn a_group_whose_first_member_was_served_only_is_not_waited_for() {
+    let mut bench = Bench::new(|c| {
+        c.policy_training.group_size = 2;
+        c.policy_training.min_group_size = 1;
+        c.policy_training.batch_size = 1;
+        c.policy_training.max_head_off_policyness = 0;
+        c.policy_serving.over_limit = headway_shared::config::OverLimit::ServeOnly;
+    });
+    bench.scored_in(0, 1, GOOD);
+    let served = bench.request_in(1, 2);
+    assert_eq!(bench.decision(served), Decision::Started { replica: R0, sample: None });
+    bench.finish(served);
+    bench.scored_in(2, 1, GOOD);
+    bench.end_step(true);
+    bench.publish();
+    // The first member of group 2 will not come again: its second completes what there is.
+    let second = bench.request_in(3, 2);
+    if bench.watch.attempt(second).is_some() {
+        bench.finish(second);
+    }
+    if let Decision::Started { sample: Some(sample), .. } = bench.decision(second) {
+        bench.vote(sample, GOOD);
+    }
+    assert!(bench.training() || bench.core.gauges().outstanding == 0, "its place is stuck");
+}

@@ -66,9 +66,9 @@ proptest! {
         config.policy_training.publish_interval = 1;
         let world = run(config, plan);
         for sample in &world.bench.trained {
-            prop_assert_eq!(sample.staleness_head(), 0);
-            prop_assert_eq!(sample.staleness_token_sum(), 0);
-            prop_assert_eq!(sample.segments, 1);
+            assert_eq!(sample.staleness_head(), 0);
+            assert_eq!(sample.staleness_token_sum(), 0);
+            assert_eq!(sample.segments, 1);
         }
     }
 
@@ -77,8 +77,8 @@ proptest! {
         config.policy_training.bound = Bound::Strict;
         let eta = config.policy_training.max_head_off_policyness;
         let world = run(config, plan);
-        prop_assert!(world.bench.worst_staleness() <= eta);
-        prop_assert_eq!(world.bench.core.ledger().trained_above_bound, 0);
+        assert!(world.bench.worst_staleness() <= eta);
+        assert_eq!(world.bench.core.ledger().trained_above_bound, 0);
     }
 
     #[test]
@@ -90,7 +90,7 @@ proptest! {
         let eta = config.policy_training.max_head_off_policyness;
         let world = run(config, plan);
         let worst = world.bench.worst_staleness();
-        prop_assert!(worst <= eta, "{} at η = {}", worst, eta);
+        assert!(worst <= eta, "{} at η = {}", worst, eta);
     }
 
     /// The checker asserts after every input: what is admitted is trained once, discarded once, or
@@ -100,7 +100,7 @@ proptest! {
         let world = run(config, plan);
         let ledger = world.bench.core.ledger();
         let here = ledger.outstanding() + ledger.parked();
-        prop_assert_eq!(
+        assert_eq!(
             ledger.admitted,
             world.bench.trained.len() as u64 + world.bench.discarded.len() as u64 + here
         );
@@ -122,7 +122,7 @@ proptest! {
         // A judge that finds nothing good is not progress of ours.
         plan.zeros = plan.zeros.min(30);
         let world = run(config, plan);
-        prop_assert_eq!(world.bench.learner(), 3, "it stalls: {:?}", world.bench.core.gauges());
+        assert_eq!(world.bench.learner(), 3, "it stalls: {:?}", world.bench.core.gauges());
     }
 
     #[test]
@@ -130,7 +130,7 @@ proptest! {
         plan.inputs = 200;
         let first = run(config.clone(), plan.clone());
         let second = run(config, plan);
-        prop_assert_eq!(&first.bench.log, &second.bench.log);
+        assert_eq!(&first.bench.log, &second.bench.log);
     }
 
     #[test]
@@ -142,6 +142,6 @@ proptest! {
         config.policy_training.late = Late::Wait;
         let eta = config.policy_training.max_head_off_policyness;
         let world = run(config, plan);
-        prop_assert!(world.bench.worst_staleness() <= eta);
+        assert!(world.bench.worst_staleness() <= eta);
     }
 }
