@@ -1,7 +1,8 @@
 //! What holds in every world: random configurations, delays, faults and seeds.
 
 use headway_shared::config::{
-    Bound, Config, DropPolicy, GateKind, JudgeMode, JudgeNeeds, Late, QueueOrder, Severity, SyncMode,
+    BatchCounts, Bound, Config, DropPolicy, GateKind, JudgeMode, JudgeNeeds, Late, QueueOrder,
+    Severity, SyncMode,
 };
 use proptest::prelude::*;
 use proptest::test_runner::{Config as Cases, RngSeed};
@@ -87,10 +88,24 @@ proptest! {
         plan in fifo_plan(),
     ) {
         in_order(&mut config);
+        config.policy_training.batch_counts = BatchCounts::Accepted;
         let eta = config.policy_training.max_head_off_policyness;
         let world = run(config, plan);
         let worst = world.bench.worst_staleness();
-        assert!(worst <= eta, "{} at η = {}", worst, eta);
+        assert!(worst <= eta, "{worst} at η = {eta}");
+    }
+
+    #[test]
+    fn batches_of_so_many_results_never_exceed_eta(
+        mut config in sane_config(),
+        plan in fifo_plan(),
+    ) {
+        in_order(&mut config);
+        config.policy_training.batch_counts = BatchCounts::Results;
+        let eta = config.policy_training.max_head_off_policyness;
+        let world = run(config, plan);
+        let worst = world.bench.worst_staleness();
+        assert!(worst <= eta, "{worst} at η = {eta}");
     }
 
     /// The checker asserts after every input: what is admitted is trained once, discarded once, or
