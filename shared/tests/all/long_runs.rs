@@ -3,7 +3,9 @@
 use headway_shared::action::Discard;
 use headway_shared::config::{Bound, DropPolicy, GateKind, Late, Queue, QueueOrder};
 
-use super::harness::{Bench, Decision, Delay, GOOD, Plan, World, secs, small};
+use headway_shared::input::TurnType;
+
+use super::harness::{Bench, Decision, Delay, GOOD, Plan, R0, R1, World, secs, small};
 
 #[test]
 fn lifo_with_a_strict_bound_holds_no_place_for_the_dead_over_sixty_steps() {
@@ -175,4 +177,39 @@ fn what_is_born_too_old_is_not_trained_under_a_strict_bound() {
         assert!(!bench.training());
         assert!(!bench.watch.failed);
     }
+}
+
+#[test]
+fn a_later_turn_of_a_session_is_not_born_too_old() {
+    let mut bench = Bench::new(|c| {
+        c.reward_judging.fire_on_turn_end = false;
+        c.policy_training.max_head_off_policyness = 0;
+    });
+    bench.replica_up(R1, 0);
+    for session in 0..2 {
+        let sample = bench.turn(session);
+        bench.end_session(session);
+        bench.vote(sample, GOOD);
+    }
+    bench.end_step(true);
+    bench.save();
+    bench.load(R0);
+    let first = bench.turn(2);
+    // R0 is busy, and R1 still holds version 0: the session's next turn finds no fresh replica idle.
+    bench.request_with(3, |request| request.turn = TurnType::Side);
+    let second = bench.request(2);
+    if bench.watch.attempt(second).is_some() {
+        bench.finish(second);
+    }
+    bench.end_session(2);
+    bench.vote(first, GOOD);
+    if let Decision::Started { sample: Some(second), .. } = bench.decision(second)
+        && bench.votes_on(second) > 0
+    {
+        bench.vote(second, GOOD);
+    }
+    if bench.training() {
+        bench.end_step(true);
+    }
+    assert_eq!(bench.worst_staleness(), 0);
 }

@@ -48,7 +48,8 @@ impl Watch {
             count += 1;
             assert!(!self.trained.contains(&sample.id), "{} is trained twice", sample.id);
             assert!(!self.discarded.contains(&sample.id), "{} was discarded", sample.id);
-            if self.config.is_strict() {
+            // After a reconfiguration a sample keeps the bound it was admitted under.
+            if self.config.is_strict() && !self.reconfigured {
                 let staleness = sample.staleness_head();
                 assert!(staleness <= self.widest_bound, "strict, and {staleness} is trained");
             }
