@@ -1,9 +1,10 @@
 //! The rules between keys. What passes them makes progress in a world that answers.
 
-use super::diagnostic::Severity;
-use super::sections::{
-    Bound, Config, Correction, DropPolicy, GateKind, JudgeMode, JudgeNeeds, Late, Queue, QueueOrder,
+use super::choices::{
+    Bound, Correction, DropPolicy, GateKind, JudgeMode, JudgeNeeds, Late, QueueOrder,
 };
+use super::diagnostic::Severity;
+use super::sections::{Config, Queue};
 use crate::time::Span;
 
 /// Which of the two queues.
@@ -63,7 +64,7 @@ pub enum Problem {
 }
 
 impl Problem {
-    /// Whether a run is refused.
+    /// How bad it is.
     #[must_use]
     pub const fn severity(self) -> Severity {
         match self {
@@ -74,6 +75,12 @@ impl Problem {
             | Self::SilentSessions => Severity::Warning,
             _ => Severity::Error,
         }
+    }
+
+    /// A run is refused because of it.
+    #[must_use]
+    pub fn is_error(&self) -> bool {
+        self.severity() == Severity::Error
     }
 
     /// The paths of the keys that take part, the one to look at first being first.
@@ -173,6 +180,7 @@ fn zeros(config: &Config) -> Vec<Problem> {
         ("queue.output.max_size", config.queue.output.max_size),
     ];
     let spans = [
+        ("policy_serving.abort_timeout_sec", serving.abort_timeout),
         ("policy_serving.save_timeout_sec", serving.save_timeout),
         ("policy_serving.transfer_timeout_sec", serving.transfer_timeout),
         ("policy_serving.load_timeout_sec", serving.load_timeout),
