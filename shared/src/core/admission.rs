@@ -154,8 +154,12 @@ impl Scheduler {
         if self.gate_window_closed() && turn.sample == NONE {
             return Err(Refusal::WeightSync);
         }
-        let mut open =
-            self.replicas.iter().enumerate().filter(|(_, r)| r.open() && usable(r.deploy)).peekable();
+        let mut open = self
+            .replicas
+            .iter()
+            .enumerate()
+            .filter(|(_, r)| r.open() && usable(r.deploy))
+            .peekable();
         if open.peek().is_none() {
             return Err(Refusal::WeightSync);
         }
@@ -203,7 +207,7 @@ impl Scheduler {
     }
 
     /// Both queues have room for the samples of one more place, where they reserve it.
-    fn room_to_reserve(&self) -> bool {
+    pub(super) fn room_to_reserve(&self) -> bool {
         let need = self.config.policy_training.group_size;
         let has_room = |queue: &SampleQueue, config: &Queue| {
             !reserves(config)
@@ -248,14 +252,13 @@ impl Scheduler {
             group.reserved_rollout = group.reserved_rollout.saturating_sub(1);
             group.reserved_output = group.reserved_output.saturating_sub(1);
         } else {
-            let forced = self.session_reserved(session);
-            entry.reserved_rollout = !forced && reserves(&self.config.queue.rollout);
-            entry.reserved_output = !forced && reserves(&self.config.queue.output);
-            self.rollout.reserved += u32::from(entry.reserved_rollout);
-            self.output.reserved += u32::from(entry.reserved_output);
             self.places += 1;
         }
+        let forced = group == NONE && self.session_reserved(session);
         let sample = self.samples.insert(entry);
+        if group == NONE && !forced {
+            self.reserve_room(sample);
+        }
         self.sample_of.insert(id.0, sample);
         self.turns[slot].sample = sample;
         self.sessions[session].samples += 1;
@@ -265,6 +268,15 @@ impl Scheduler {
         if group != NONE {
             self.groups[group].members.push_back(&mut self.member_links, sample);
         }
+    }
+
+    /// Reserves room in the queues that promise it at admission.
+    pub(super) fn reserve_room(&mut self, slot: Slot) {
+        let entry = &mut self.samples[slot];
+        entry.reserved_rollout = reserves(&self.config.queue.rollout);
+        entry.reserved_output = reserves(&self.config.queue.output);
+        self.rollout.reserved += u32::from(entry.reserved_rollout);
+        self.output.reserved += u32::from(entry.reserved_output);
     }
 
     /// Counts the turn among its group's members to come.

@@ -201,11 +201,10 @@ impl Scheduler {
     /// A parked sample may have a place again: it would be trained within η.
     fn may_return(&self, slot: Slot) -> bool {
         let head = self.samples[slot].sample.head.number();
-        let Some(age) = self.learner.number().checked_sub(head) else { return false };
-        let deploy = DeployVersion::new(self.learner.number() - age);
-        age <= self.bound_steps()
-            && self.gate.capacity(&self.gate_view(deploy)) > 0
-            && self.room_to_reserve()
+        let age = self.learner.number().saturating_sub(head);
+        // Trained next, it would be as stale as a sample that starts now on weights of its age.
+        let as_old = self.gate_view(DeployVersion::new(head));
+        age <= self.bound_steps() && self.gate.capacity(&as_old) > 0 && self.room_to_reserve()
     }
 
     fn return_to_place(&mut self, slot: Slot) {
@@ -307,7 +306,8 @@ impl Scheduler {
 
     /// A reset or step failed: again, or the session is over.
     fn environment_failed(&mut self, slot: Slot) {
-        let again = self.sessions[slot].environment_tries <= self.config.environment_hosting.retries;
+        let again =
+            self.sessions[slot].environment_tries <= self.config.environment_hosting.retries;
         match self.sessions[slot].environment {
             Environment::Resetting if again => self.reset_environment(slot),
             Environment::Stepping if again => self.start_environment_step(slot),

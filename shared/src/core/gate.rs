@@ -30,8 +30,6 @@ pub(crate) struct GateView {
     pub(crate) outstanding: i64,
     /// Of these, places whose result is not known yet.
     pub(crate) unresolved: i64,
-    /// Entries in the output queue.
-    pub(crate) ready: i64,
     /// `max_concurrent_rollouts`.
     pub(crate) max_concurrent: i64,
 }

@@ -11,6 +11,7 @@ use crate::id::VoteId;
 use crate::input::{Score, VoteOutcome};
 
 /// What a closed ballot says.
+#[derive(Clone, Copy)]
 enum Verdict {
     Train(Score),
     Mask(Score),
@@ -79,7 +80,7 @@ impl Scheduler {
             moved = true;
         }
         if self.awaits_late() {
-            while let Some(slot) = self.rollout.blocked_slots().find(|&s| self.is_awaited(s)) {
+            while let Some(slot) = self.awaited_of(&self.rollout) {
                 self.rollout.unblock(slot);
                 self.push_rollout(slot);
                 moved = true;

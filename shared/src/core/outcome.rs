@@ -30,9 +30,9 @@ impl Scheduler {
     pub(super) fn discard(&mut self, slot: Slot, reason: Discard) {
         match self.samples[slot].state {
             SampleState::Generating | SampleState::GroupWait | SampleState::Training => {}
-            SampleState::AwaitingState
-            | SampleState::AwaitingSessionEnd
-            | SampleState::Parked => self.stop_waiting(slot),
+            SampleState::AwaitingState | SampleState::AwaitingSessionEnd | SampleState::Parked => {
+                self.stop_waiting(slot);
+            }
             SampleState::RolloutBlocked => self.rollout.unblock(slot),
             SampleState::RolloutQueue => {
                 self.rollout.remove(slot, self.samples[slot].rank, 1);

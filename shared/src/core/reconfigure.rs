@@ -5,13 +5,13 @@ use super::queue::SampleQueue;
 use super::slab::Slot;
 use super::{SampleState, Scheduler};
 use crate::action::OperatorReply;
-use crate::config::{Config, QueueOrder};
+use crate::config::{Config, QueueOrder, Severity, check};
 
 impl Scheduler {
     /// Replaces the whole configuration, if it is valid. What is admitted keeps its place; what is
     /// decided from now on is decided by the new one.
     pub(super) fn reconfigure(&mut self, config: &Config) -> OperatorReply {
-        if crate::config::check(config).iter().any(crate::config::Problem::is_error) {
+        if check(config).iter().any(|problem| problem.severity() == Severity::Error) {
             return OperatorReply::Rejected;
         }
         let gate_changes = config.policy_training.gate != self.config.policy_training.gate;

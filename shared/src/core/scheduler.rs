@@ -449,11 +449,7 @@ impl Scheduler {
     #[must_use]
     pub fn replica(&self, replica: ReplicaId) -> Option<ReplicaView> {
         let replica = &self.replicas[self.replica_index(replica)?];
-        Some(ReplicaView {
-            deploy: replica.deploy,
-            up: replica.up(),
-            running: replica.turns.len(),
-        })
+        Some(ReplicaView { deploy: replica.deploy, up: replica.up(), running: replica.turns.len() })
     }
 
     /// The samples of the step that is training, in batch order; empty when none is.

@@ -62,7 +62,8 @@ impl Scheduler {
         let interval = self.config.policy_training.publish_interval.max(1);
         let due = self.replicas.iter().any(|replica| {
             let lag = self.learner.publish_lag_of(replica.deploy).unwrap_or(0);
-            replica.alive && (lag >= interval || !replica.whole || self.is_lost(replica.deploy.number()))
+            replica.alive
+                && (lag >= interval || !replica.whole || self.is_lost(replica.deploy.number()))
         });
         if due || self.line_needs_newer_weights() {
             self.publish();

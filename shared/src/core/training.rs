@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::queue::SampleQueue;
 use super::slab::{NONE, Slot};
 use super::state::Entry;
 use super::timers::{deadline, due};
@@ -104,7 +105,7 @@ impl Scheduler {
         }
     }
 
-    fn weight(&self, leader: Slot) -> u32 {
+    pub(super) fn weight(&self, leader: Slot) -> u32 {
         match self.samples[leader].group {
             NONE => 1,
             group => self.groups[group].members.len(),
@@ -119,8 +120,7 @@ impl Scheduler {
     }
 
     fn output_has_room(&self, leader: Slot, weight: u32) -> bool {
-        let promised =
-            if self.samples[leader].reserved_output { 0 } else { self.output.reserved };
+        let promised = if self.samples[leader].reserved_output { 0 } else { self.output.reserved };
         let needed = self.output.samples + promised + weight;
         needed <= self.config.queue.output.max_size || self.is_awaited(leader)
     }
@@ -137,7 +137,7 @@ impl Scheduler {
     }
 
     /// Puts an entry's samples into the state of the output queue, and gives it its rank.
-    fn rank_output(&mut self, leader: Slot) {
+    pub(super) fn rank_output(&mut self, leader: Slot) {
         let mut head = u32::MAX;
         for member in self.members(leader) {
             self.release_output_room(member);
@@ -189,7 +189,7 @@ impl Scheduler {
             moved = true;
         }
         if self.awaits_late() {
-            while let Some(leader) = self.output.blocked_slots().find(|&s| self.is_awaited(s)) {
+            while let Some(leader) = self.awaited_of(&self.output) {
                 self.output.unblock(leader);
                 self.push_output(leader);
                 moved = true;
@@ -232,6 +232,11 @@ impl Scheduler {
     pub(super) fn awaited_in(&self, state: SampleState) -> Option<Slot> {
         let expiring = self.expiring_version()?;
         self.ages.between(0, expiring).find(|&slot| self.samples[slot].state == state)
+    }
+
+    /// The first awaited entry that waits for room in a queue.
+    pub(super) fn awaited_of(&self, queue: &SampleQueue) -> Option<Slot> {
+        queue.blocked_slots().find(|&slot| self.is_awaited(slot))
     }
 
     fn must_wait_for_late(&mut self) -> bool {
