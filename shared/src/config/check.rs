@@ -64,7 +64,7 @@ pub enum Problem {
 }
 
 impl Problem {
-    /// How bad it is.
+    /// Whether a run is refused because of it.
     #[must_use]
     pub const fn severity(self) -> Severity {
         match self {
@@ -75,12 +75,6 @@ impl Problem {
             | Self::SilentSessions => Severity::Warning,
             _ => Severity::Error,
         }
-    }
-
-    /// A run is refused because of it.
-    #[must_use]
-    pub fn is_error(&self) -> bool {
-        self.severity() == Severity::Error
     }
 
     /// The paths of the keys that take part, the one to look at first being first.
