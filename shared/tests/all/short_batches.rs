@@ -150,3 +150,18 @@ fn with_results_a_batch_has_at_least_one_sample() {
     bench.scored(2, GOOD);
     assert_eq!(bench.batch().len(), 1);
 }
+
+#[test]
+fn with_results_batches_that_are_rejected_whole_do_not_shut_the_gate() {
+    let mut bench = Bench::new(|c| {
+        c.policy_training.max_head_off_policyness = 1;
+        c.policy_training.batch_counts = headway_shared::config::BatchCounts::Results;
+        c.reward_judging.zero_score = headway_shared::config::ZeroScore::Discard;
+    });
+    for session in 0..20 {
+        bench.scored(session, 0);
+    }
+    bench.scored(20, GOOD);
+    bench.scored(21, GOOD);
+    assert!(bench.training());
+}

@@ -32,8 +32,11 @@ impl Watch {
     pub(super) fn check_answered(&mut self, input: &Input, actions: &[Action]) {
         let Input::Request(request) = input else { return };
         if self.reused {
-            let none = |action: &Action| !matches!(action, Action::StartGeneration { .. });
-            return assert!(actions.iter().all(none), "{} starts twice", request.request);
+            let again = |action: &Action| {
+                matches!(action, Action::StartGeneration { request: again, attempt: 1, .. }
+                    if *again == request.request)
+            };
+            return assert!(!actions.iter().any(again), "{} starts twice", request.request);
         }
         let decision = self.decision(request.request);
         assert_ne!(decision, Decision::Unknown, "{} got no decision", request.request);
