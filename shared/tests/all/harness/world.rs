@@ -49,7 +49,11 @@ pub(crate) struct World {
 }
 
 impl World {
-    pub(crate) fn new(config: Config, plan: Plan) -> World {
+    pub(crate) fn new(config: Config, mut plan: Plan) -> World {
+        if config.policy_training.group_size > 1 {
+            // A session that is turned away would be missed by the groups of its later turns.
+            plan.turns = 1;
+        }
         let mut world = World {
             bench: Bench::bare(config),
             events: BTreeMap::new(),
