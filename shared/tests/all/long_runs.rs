@@ -137,16 +137,18 @@ fn the_filter_sweeps_what_waits_in_a_queue() {
     let mut bench = Bench::new(|c| {
         c.policy_training.stale_filter_steps = Some(2);
         c.queue.output.queue_type = QueueOrder::Lifo;
-        c.policy_training.max_head_off_policyness = 2;
     });
+    bench.scored(0, GOOD);
+    bench.scored(1, GOOD);
     let buried = bench.scored(500, GOOD);
-    for step in 0..3 {
+    for step in 1..=3 {
         // LIFO takes the two newest while the first waits below.
-        bench.steps(1);
-        if bench.was_trained(buried) {
-            return;
-        }
-        assert_eq!(bench.fate(buried).is_some(), step >= 2);
+        bench.scored(10 * step, GOOD);
+        bench.scored(10 * step + 1, GOOD);
+        bench.end_step(true);
+        bench.publish();
+        let fate = (step == 3).then_some(Discard::StaleFilter);
+        assert_eq!(bench.fate(buried), fate, "at version {step}");
     }
 }
 

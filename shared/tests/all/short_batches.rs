@@ -165,3 +165,16 @@ fn with_results_batches_that_are_rejected_whole_do_not_shut_the_gate() {
     bench.scored(21, GOOD);
     assert!(bench.training());
 }
+
+#[test]
+fn when_no_more_will_come_the_rest_is_a_short_batch() {
+    let mut bench = Bench::new(|c| c.policy_training.batch_size = 4);
+    let judged = bench.scored(0, GOOD);
+    let running = bench.admit(1);
+    bench.give(Input::SourceExhausted);
+    assert!(!bench.training(), "one more is on its way");
+    bench.finish(running);
+    let late = bench.sample_of(running);
+    bench.vote(late, GOOD);
+    assert_eq!(bench.batch(), [judged, late]);
+}

@@ -79,8 +79,9 @@ impl Bench {
         }
         self.log.extend_from_slice(&self.last);
         self.ends.push(self.log.len());
-        self.record.push((self.now, input.clone()));
-        self.watch.after(self.now, &input, &self.last, &self.core);
+        self.record.push((self.now, input));
+        let (now, input) = &self.record[self.record.len() - 1];
+        self.watch.after(*now, input, &self.last, &self.core);
         for resolved in self.core.resolved() {
             match resolved.fate {
                 Fate::Trained => self.trained.push(resolved.sample.clone()),
