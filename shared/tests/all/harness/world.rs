@@ -268,6 +268,9 @@ impl World {
         if self.percent(self.plan.faults.vote) {
             return if self.draw(2) == 0 { VoteOutcome::Failed } else { VoteOutcome::Invalid };
         }
+        if self.plan.zeros == 0 {
+            return VoteOutcome::Score(GOOD);
+        }
         if self.percent(self.plan.zeros) {
             return VoteOutcome::Score(ZERO);
         }

@@ -75,7 +75,7 @@ impl World {
             self.after(Span::from_secs(1), Event::Leave(client, session));
             return;
         }
-        let retry = retry_after.max(Span::from_secs(1));
+        let retry = retry_after.max(Span::from_secs(5));
         self.after(retry, Event::Act(client, session));
     }
 
