@@ -1,6 +1,6 @@
 //! The short tables that people read.
 
-use comfy_table::{Cell, CellAlignment, Table, presets};
+use comfy_table::{Cell, CellAlignment, ContentArrangement, LineStyle, Table, TableStyle};
 use headway_sim::compare::Difference;
 use headway_sim::report::number;
 use headway_sim::report::results::Results;
@@ -30,10 +30,17 @@ const COLUMNS: [(&str, &str, Form); 10] = [
     ("discarded_share", "\ndiscarded", Form::Share),
 ];
 
+/// A line below the heading, and no other.
+const PLAIN: TableStyle =
+    TableStyle::new().header_separator(LineStyle::none().fill('─').junction('─'));
+
 /// A row per point.
 pub(crate) fn sweep(results: &Results) -> String {
     let keys = &results.meta.keys;
-    let heading = |key: &String| format!("\n{}", key.rsplit('.').next().unwrap_or(key));
+    let heading = |key: &String| match key.rsplit('.').next() {
+        Some("max_head_off_policyness") => "\nη".to_owned(),
+        last => format!("\n{}", last.unwrap_or(key)),
+    };
     let mut table =
         empty(keys.iter().map(heading).chain(COLUMNS.map(|column| column.1.to_owned())));
     for row in 0..results.points.rows.len() {
@@ -68,7 +75,12 @@ pub(crate) fn compare(differences: &[Difference]) -> String {
         };
         let difference = item.difference.map_or_else(
             || "-".to_owned(),
-            |difference| interval(Some(difference.mean), difference.half_width, form),
+            |difference| {
+                // Differences of shares are percentage points.
+                let scale = if matches!(form, Form::Share) { 100.0 } else { 1.0 };
+                let half_width = difference.half_width.map(|half| half * scale);
+                number::interval(Some(difference.mean * scale), half_width)
+            },
         );
         let verdict = if item.is_clear() { "differs" } else { "" };
         table.add_row([
@@ -85,7 +97,8 @@ pub(crate) fn compare(differences: &[Difference]) -> String {
 fn empty(header: impl IntoIterator<Item = String>) -> Table {
     let mut table = Table::new();
     // The width of the terminal is no part of what is written.
-    table.load_style(presets::UTF8_HORIZONTAL_ONLY).set_header(header.into_iter().map(right));
+    table.set_content_arrangement(ContentArrangement::Disabled);
+    table.load_style(PLAIN).set_header(header.into_iter().map(right));
     table
 }
 
@@ -102,17 +115,6 @@ fn written(value: Option<f64>, half_width: Option<f64>, form: Form) -> String {
     match form {
         Form::Share => number::percent(value),
         Form::Plain => number::short(value),
-        Form::Interval => interval(value, half_width, form),
-    }
-}
-
-fn interval(value: Option<f64>, half_width: Option<f64>, form: Form) -> String {
-    let write = |value: Option<f64>| match form {
-        Form::Share => number::percent(value),
-        Form::Plain | Form::Interval => number::short(value),
-    };
-    match half_width {
-        Some(_) => format!("{} ±{}", write(value), write(half_width)),
-        None => write(value),
+        Form::Interval => number::interval(value, half_width),
     }
 }

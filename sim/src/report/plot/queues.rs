@@ -27,16 +27,18 @@ pub(crate) fn draw(curve: &Curve<'_>) -> Result<Option<Picture>, PlotError> {
     };
     let (unit, seconds) = if end > 7200.0 { ("h", 3600.0) } else { ("min", 60.0) };
     let time = Axis::until(&format!("simulated time, {unit}"), end / seconds, 12);
-    let lines = |columns: &[(&str, &str)]| -> Vec<Vec<Point>> {
-        columns.iter().map(|(column, _)| means(curve, &rows, column, seconds)).collect()
-    };
-    let groups = [lines(&LENGTHS), lines(&FLIGHT), lines(&BUSY)];
+    let styles = SERIES.map(|style| Style { marker: Marker::None, ..style });
+    let groups: [&[(&str, &str)]; 3] = [&LENGTHS, &FLIGHT, &BUSY];
+    let lines = groups.map(|group| -> Vec<(Vec<Point>, Style)> {
+        let columns = group.iter().map(|(column, _)| means(curve, &rows, column, seconds));
+        columns.zip(styles).collect()
+    });
+    let top = |group: usize| highest(lines[group].iter().map(|(points, _)| points));
     let axes = [
-        Axis::from_zero("samples", highest(&groups[0]), 4),
-        Axis::from_zero("in flight", highest(&groups[1]), 4),
+        Axis::from_zero("samples", top(0), 4),
+        Axis::from_zero("in flight", top(1), 4),
         Axis::share("share of time"),
     ];
-    let styles = SERIES.map(|style| Style { marker: Marker::None, ..style });
     let head = Head {
         name: &curve.file("queues"),
         title: "Queues and utilisation over time",
@@ -44,19 +46,13 @@ pub(crate) fn draw(curve: &Curve<'_>) -> Result<Option<Picture>, PlotError> {
         legend: &[],
         height: 960,
     };
-    let names: [&[(&str, &str)]; 3] = [&LENGTHS, &FLIGHT, &BUSY];
     page::draw(&head, |area| {
-        for (panel, area) in area.split_evenly((3, 1)).iter().enumerate() {
-            let keys: Vec<Key> = names[panel]
-                .iter()
-                .zip(styles)
-                .map(|(name, style)| Key::Line(style, name.1.into()))
-                .collect();
+        for (group, area) in area.split_evenly((3, 1)).iter().enumerate() {
+            let names = groups[group].iter().zip(styles);
+            let keys: Vec<Key> =
+                names.map(|(name, style)| Key::Line(style, name.1.into())).collect();
             let below = page::legend(area, &keys)?;
-            let panel_area = Panel::on(&below, &time, &axes[panel])?;
-            for (points, style) in groups[panel].iter().zip(styles) {
-                panel_area.curve(points, style, true)?;
-            }
+            Panel::on(&below, &time, &axes[group])?.curves(&lines[group], true)?;
         }
         Ok(())
     })
