@@ -48,12 +48,12 @@ pub(crate) fn sweep(results: &Results) -> String {
         let cells = COLUMNS.map(|(name, _, form)| cell(results, row, name, form));
         table.add_row(labels.chain(cells).map(right));
     }
-    format!("{table}\n")
+    written_out(&table)
 }
 
 /// A row per metric of the only point.
 pub(crate) fn run(results: &Results) -> String {
-    let mut table = empty(["metric", "value"].map(str::to_owned));
+    let mut table = empty(["metric", "mean ± 95% interval"].map(str::to_owned));
     for (name, heading, form) in COLUMNS {
         let label = if heading.starts_with('\n') {
             name.replace('_', " ")
@@ -62,7 +62,7 @@ pub(crate) fn run(results: &Results) -> String {
         };
         table.add_row([Cell::new(label), right(cell(results, 0, name, form))]);
     }
-    format!("{table}\n")
+    written_out(&table)
 }
 
 /// A row per metric, with the difference.
@@ -79,7 +79,8 @@ pub(crate) fn compare(differences: &[Difference]) -> String {
                 // Differences of shares are percentage points.
                 let scale = if matches!(form, Form::Share) { 100.0 } else { 1.0 };
                 let half_width = difference.half_width.map(|half| half * scale);
-                number::interval(Some(difference.mean * scale), half_width)
+                let unit = if matches!(form, Form::Share) { " pp" } else { "" };
+                number::interval(Some(difference.mean * scale), half_width) + unit
             },
         );
         let verdict = if item.is_clear() { "differs" } else { "" };
@@ -91,7 +92,7 @@ pub(crate) fn compare(differences: &[Difference]) -> String {
             Cell::new(verdict),
         ]);
     }
-    format!("{table}\n")
+    written_out(&table)
 }
 
 fn empty(header: impl IntoIterator<Item = String>) -> Table {
@@ -99,7 +100,15 @@ fn empty(header: impl IntoIterator<Item = String>) -> Table {
     // The width of the terminal is no part of what is written.
     table.set_content_arrangement(ContentArrangement::Disabled);
     table.load_style(PLAIN).set_header(header.into_iter().map(right));
+    for column in table.column_iter_mut() {
+        column.set_padding((1, 0));
+    }
     table
+}
+
+/// The table as text, without blanks at the ends of lines.
+fn written_out(table: &Table) -> String {
+    table.lines().map(|line| format!("{}\n", line.trim_end())).collect()
 }
 
 fn right(text: String) -> Cell {

@@ -6,9 +6,11 @@ use super::curve::{Curve, highest};
 use super::page::{self, Head, Key, Picture};
 use super::panel::{Panel, Point};
 use super::theme::{Marker, SERIES, Style};
+use crate::stats;
 
-/// Each line has at most this many points, each the mean of a stretch of time.
-const STRETCHES: usize = 240;
+/// Each line has at most this many points, each the mean of a stretch of time: many for levels,
+/// few for what is 0 or 1 at every instant.
+const STRETCHES: [usize; 3] = [240, 240, 60];
 
 const LENGTHS: [(&str, &str); 3] = [
     ("rollout_queue", "rollout queue"),
@@ -29,9 +31,11 @@ pub(crate) fn draw(curve: &Curve<'_>) -> Result<Option<Picture>, PlotError> {
     let time = Axis::until(&format!("simulated time, {unit}"), end / seconds, 12);
     let styles = SERIES.map(|style| Style { marker: Marker::None, ..style });
     let groups: [&[(&str, &str)]; 3] = [&LENGTHS, &FLIGHT, &BUSY];
-    let lines = groups.map(|group| -> Vec<(Vec<Point>, Style)> {
-        let columns = group.iter().map(|(column, _)| means(curve, &rows, column, seconds));
-        columns.zip(styles).collect()
+    let lines = [0, 1, 2].map(|group| -> Vec<(Vec<Point>, Style)> {
+        let length = rows.len().div_ceil(STRETCHES[group]).max(1);
+        let stretches: Vec<&[usize]> = rows.chunks(length).collect();
+        let columns = groups[group].iter();
+        columns.map(|(column, _)| means(curve, &stretches, column, seconds)).zip(styles).collect()
     });
     let top = |group: usize| highest(lines[group].iter().map(|(points, _)| points));
     let axes = [
@@ -60,14 +64,12 @@ pub(crate) fn draw(curve: &Curve<'_>) -> Result<Option<Picture>, PlotError> {
 }
 
 /// The means of a column over stretches of time.
-fn means(curve: &Curve<'_>, rows: &[usize], column: &str, seconds: f64) -> Vec<Point> {
+fn means(curve: &Curve<'_>, stretches: &[&[usize]], column: &str, seconds: f64) -> Vec<Point> {
     let table = curve.series();
-    let length = rows.len().div_ceil(STRETCHES).max(1);
-    let mean = |stretch: &[usize]| {
+    let mean = |stretch: &&[usize]| {
         let values: Vec<f64> = stretch.iter().filter_map(|&row| table.value(row, column)).collect();
         let start = table.value(*stretch.first()?, "time_sec")?;
-        let mean = values.iter().sum::<f64>() / values.len() as f64;
-        Some((start / seconds, (!values.is_empty()).then_some(mean), None))
+        Some((start / seconds, stats::mean(&values), None))
     };
-    rows.chunks(length).filter_map(mean).collect()
+    stretches.iter().filter_map(mean).collect()
 }
