@@ -164,6 +164,7 @@ proptest! {
     #![proptest_config(ProptestConfig {
         cases: 400,
         rng_seed: RngSeed::Fixed(1),
+        failure_persistence: None,
         ..ProptestConfig::default()
     })]
 
