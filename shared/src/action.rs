@@ -97,6 +97,9 @@ reasons! {
         GenerationFailed = "generation_failed",
         /// Its replica went down.
         ReplicaLost = "replica_lost",
+        /// Its version stamps are impossible: newer than its replica, out of order, or mixed where
+        /// nothing mixes.
+        BadStamp = "bad_stamp",
         /// It has no tokens.
         Empty = "empty",
         /// Its session ended without a next state.
@@ -292,6 +295,14 @@ pub enum Action {
         /// What happens to their KV cache at the swap.
         kv: KvOnSync,
     },
+    /// A transfer or load took too long and is abandoned; turns that were frozen for it go on, if
+    /// the replica still has its old weights.
+    CancelLoad {
+        /// The publication.
+        publication: PublicationId,
+        /// Where.
+        replica: ReplicaId,
+    },
     /// An admitted sample will not be trained.
     Discard {
         /// The sample.
@@ -350,6 +361,9 @@ impl Action {
             Action::Load { publication, replica, version, in_flight, kv } => {
                 let place = u64::from(replica.0) << 32 | u64::from(version.number());
                 fold(&[14 | (in_flight as u64) << 8 | (kv as u64) << 16, publication.0, place]);
+            }
+            Action::CancelLoad { publication, replica } => {
+                fold(&[20, publication.0, u64::from(replica.0)]);
             }
             Action::Discard { sample, reason } => fold(&[15 | (reason as u64) << 8, sample.0]),
             Action::OperatorReply { reply } => fold(&[16 | (reply as u64) << 8]),

@@ -2,7 +2,33 @@
 //!
 //! [`Config`] is the canonical form: whole numbers, spans and enums, every key present. It is what
 //! the core reads, what a record's header holds, and what a reconfiguration carries.
+//!
+//! Texts become a configuration in three steps: [`Layers`] merges TOML, JSON and `--set` into one
+//! tree of [`Node`]s that know where they were written; a [`Reader`] takes typed values out of it;
+//! [`check`] applies the rules between keys. Every finding is a [`Diagnostic`] with its place.
 
+mod check;
+mod diagnostic;
+mod explain;
+pub mod keys;
+mod layers;
+mod node;
+mod parse;
+mod reader;
 mod sections;
+mod settings;
+mod text;
 
+pub use check::{Problem, QueueName, check};
+pub use diagnostic::{
+    Diagnostic, Diagnostics, Findings, Origin, Position, Severity, SourceId, Sources, Syntax,
+};
+pub use layers::{Document, Layers};
+pub use node::{Entry, Node, Table, Value};
+pub use parse::{check_sections, load_config, parse_sections};
+pub use reader::Reader;
 pub use sections::*;
+pub use settings::{Api, Judge, Logging, Serving, Settings, load_live};
+
+#[cfg(test)]
+mod tests;

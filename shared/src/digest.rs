@@ -43,6 +43,12 @@ impl Digest {
         self.0 = mix((self.0 ^ word).wrapping_add(0x9e37_79b9_7f4a_7c15));
     }
 
+    /// The digest with this [value](Self::value).
+    #[must_use]
+    pub const fn from_value(value: u64) -> Self {
+        Self(value)
+    }
+
     /// Its value.
     #[must_use]
     pub const fn value(self) -> u64 {

@@ -22,5 +22,9 @@ pub mod id;
 pub mod input;
 pub mod metrics;
 pub mod record;
+pub mod replay;
+pub mod snapshot;
+#[cfg(test)]
+mod testing;
 pub mod time;
 pub mod version;

@@ -6,15 +6,18 @@ use crate::digest::Digest;
 use crate::time::Span;
 
 macro_rules! choices {
-    ($($(#[$doc:meta])* $name:ident { $($(#[$vdoc:meta])* $variant:ident = $text:literal,)* })*) => {$(
+    ($($(#[$doc:meta])* $name:ident {
+        $($(#[doc = $about:literal])* $variant:ident = $text:literal,)*
+    })*) => {$(
         $(#[$doc])*
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
         pub enum $name {
-            $($(#[$vdoc])* #[serde(rename = $text)] $variant,)*
+            $($(#[doc = $about])* #[serde(rename = $text)] $variant,)*
         }
 
         impl Choice for $name {
             const ALL: &'static [(&'static str, Self)] = &[$(($text, Self::$variant),)*];
+            const ABOUT: &'static [&'static str] = &[$(concat!($($about),*),)*];
         }
     )*};
 }
@@ -23,6 +26,8 @@ macro_rules! choices {
 pub trait Choice: Copy + PartialEq + 'static {
     /// Every word with its value.
     const ALL: &'static [(&'static str, Self)];
+    /// What each word means, in the order of [`ALL`](Self::ALL).
+    const ABOUT: &'static [&'static str];
 
     /// The word of this value.
     fn word(self) -> &'static str {
@@ -357,7 +362,7 @@ pub struct Queue {
 }
 
 /// `[queue]`
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Queues {
     /// Generated, not yet judged.
     pub rollout: Queue,
@@ -472,9 +477,11 @@ impl Default for Queue {
     }
 }
 
-impl Default for Queues {
-    fn default() -> Self {
-        Self { rollout: Queue::default(), output: Queue::default() }
+impl SyncMode {
+    /// Requests get a 503 during a weight sync.
+    #[must_use]
+    pub const fn pauses(self) -> bool {
+        matches!(self, Self::PauseDrain | Self::PauseAbort | Self::PauseKeep)
     }
 }
 

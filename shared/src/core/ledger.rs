@@ -81,9 +81,6 @@ pub enum Violation {
     /// A 503 outside a pause.
     #[error("a 503 outside a pause")]
     Refused503,
-    /// A sample's segments mix where nothing mixes.
-    #[error("segments mix in a mode that does not mix")]
-    Mixed,
     /// A batch of the wrong size.
     #[error("a batch has the wrong size")]
     BatchSize,

@@ -1,0 +1,346 @@
+//! Typed reading of a table that never stops at the first error.
+
+use std::ops::RangeInclusive;
+
+use super::diagnostic::{Diagnostic, Findings, Origin};
+use super::node::{Entry, Node, Table, Value};
+use super::sections::Choice;
+use crate::time::Span;
+
+/// Longest span that a key takes: about 31 years.
+const MAX_SECONDS: f64 = 1e9;
+
+/// Reads one table. Each getter takes a key and the default for where it is absent; a value that
+/// is wrong is a finding, and the default stands in. End with [`finish`](Self::finish), which
+/// reports the keys that nothing asked for.
+#[derive(Debug)]
+#[must_use = "call finish(), or unknown keys go unnoticed"]
+pub struct Reader<'a> {
+    table: &'a Table,
+    /// The dotted path of the table; empty at the root.
+    path: String,
+    /// Where the table stands.
+    origin: Origin,
+    asked: Vec<&'static str>,
+    findings: &'a Findings,
+}
+
+impl<'a> Reader<'a> {
+    /// A reader of a document's root; `start` is where the document begins.
+    pub const fn new(root: &'a Table, start: Origin, findings: &'a Findings) -> Self {
+        Self { table: root, path: String::new(), origin: start, asked: Vec::new(), findings }
+    }
+
+    /// The dotted path of the table; empty at the root.
+    #[must_use]
+    pub fn path(&self) -> &str {
+        &self.path
+    }
+
+    /// Whether the key is there. Does not count as asking for it.
+    #[must_use]
+    pub fn has(&self, key: &str) -> bool {
+        self.table.get(key).is_some()
+    }
+
+    /// Where the value of a key was written; else where the table was.
+    #[must_use]
+    pub fn origin(&self, key: &str) -> Origin {
+        self.table.get(key).map_or(self.origin, |entry| entry.node.origin)
+    }
+
+    /// The value of a key as it was written; for what the typed getters do not cover.
+    pub fn node(&mut self, key: &'static str) -> Option<&'a Node> {
+        self.entry(key).map(|entry| &entry.node)
+    }
+
+    /// Reports an error at a key's value (at the table, where the key is absent).
+    pub fn error(&self, key: &str, message: impl Into<String>, help: impl Into<String>) {
+        self.findings.push(Diagnostic::error(self.origin(key), message).help(help));
+    }
+
+    /// Reports a warning at a key's value (at the table, where the key is absent).
+    pub fn warn(&self, key: &str, message: impl Into<String>, help: impl Into<String>) {
+        self.findings.push(Diagnostic::warning(self.origin(key), message).help(help));
+    }
+
+    /// The value of the key may be a secret: no message will show it.
+    pub(super) fn hide(&self, key: &str) {
+        if let Some(entry) = self.table.get(key) {
+            self.findings.hide(entry.node.origin);
+        }
+    }
+
+    /// Reports the key as missing, if it is. `example` is a value that could be given.
+    pub fn require(&mut self, key: &'static str, example: &str) -> bool {
+        let there = self.entry(key).is_some();
+        if !there {
+            let place = if self.path.is_empty() { "the file" } else { &self.path };
+            let help = format!("add {}", self.origin.source.assignment(key, example));
+            let message = format!("`{key}` is missing in {place}");
+            self.findings.push(Diagnostic::error(self.origin, message).help(help));
+        }
+        there
+    }
+
+    /// A whole number.
+    pub fn u32(&mut self, key: &'static str, default: u32, range: RangeInclusive<u32>) -> u32 {
+        let range = u64::from(*range.start())..=u64::from(*range.end());
+        // The range keeps it within `u32`.
+        self.u64(key, u64::from(default), range) as u32
+    }
+
+    /// A whole number.
+    pub fn u64(&mut self, key: &'static str, default: u64, range: RangeInclusive<u64>) -> u64 {
+        let Some(entry) = self.entry(key) else { return default };
+        let Value::Integer(number) = entry.node.value else {
+            self.wrong_type(entry, "a whole number", &default.to_string());
+            return default;
+        };
+        match u64::try_from(number) {
+            Ok(number) if range.contains(&number) => number,
+            _ => {
+                self.out_of_range(entry, *range.start(), *range.end());
+                default
+            }
+        }
+    }
+
+    /// A number; a whole number counts too.
+    pub fn float(&mut self, key: &'static str, default: f64, range: RangeInclusive<f64>) -> f64 {
+        self.number(key, default, range).unwrap_or(default)
+    }
+
+    /// A number of seconds, 0 or more. By custom the key ends in `_sec`.
+    pub fn span_sec(&mut self, key: &'static str, default: Span) -> Span {
+        let seconds = self.number(key, default.as_secs_f64(), 0.0..=MAX_SECONDS);
+        seconds.and_then(Span::from_secs_f64).unwrap_or(default)
+    }
+
+    /// A number that is kept in millionths.
+    pub fn millionths(&mut self, key: &'static str, default: u32) -> u32 {
+        let number = self.number(key, f64::from(default) / 1e6, 0.0..=4_000.0);
+        // At most 4e9, which fits.
+        number.map_or(default, |number| (number * 1e6 + 0.5) as u32)
+    }
+
+    /// `true` or `false`.
+    pub fn boolean(&mut self, key: &'static str, default: bool) -> bool {
+        let Some(entry) = self.entry(key) else { return default };
+        if let Value::Boolean(value) = entry.node.value {
+            return value;
+        }
+        self.wrong_type(entry, "true or false", if default { "true" } else { "false" });
+        default
+    }
+
+    /// Text.
+    pub fn string(&mut self, key: &'static str, default: &str) -> String {
+        let Some(entry) = self.entry(key) else { return default.to_owned() };
+        if let Value::Text(text) = &entry.node.value {
+            return text.clone();
+        }
+        self.wrong_type(entry, "text", &format!("{default:?}"));
+        default.to_owned()
+    }
+
+    /// One of a few words.
+    pub fn choice<T: Choice>(&mut self, key: &'static str, default: T) -> T {
+        let Some(entry) = self.entry(key) else { return default };
+        let Value::Text(text) = &entry.node.value else {
+            self.wrong_type(entry, "text", &format!("{:?}", default.word()));
+            return default;
+        };
+        if let Some((_, value)) = T::ALL.iter().find(|(word, _)| word == text) {
+            return *value;
+        }
+        let words: Vec<&str> = T::ALL.iter().map(|(word, _)| *word).collect();
+        let all = match words.as_slice() {
+            [only] => format!("this version supports `{only}` alone"),
+            _ => format!("write one of {}", words.join(", ")),
+        };
+        self.findings.push(
+            Diagnostic::error(entry.node.origin, format!("`{key}` cannot be {text:?}"))
+                .help(did_you_mean(text, &words, &all)),
+        );
+        default
+    }
+
+    /// A list of texts; empty where the key is absent.
+    pub fn strings(&mut self, key: &'static str) -> Vec<String> {
+        self.list(key, "a list of texts", |node| match &node.value {
+            Value::Text(text) => Some(text.clone()),
+            _ => None,
+        })
+    }
+
+    /// A list of finite numbers; empty where the key is absent.
+    pub fn floats(&mut self, key: &'static str) -> Vec<f64> {
+        self.list(key, "a list of numbers", |node| match node.value {
+            Value::Integer(number) => Some(number as f64),
+            Value::Float(number) if number.is_finite() => Some(number),
+            _ => None,
+        })
+    }
+
+    /// A table within this one; where the key is absent, an empty one.
+    pub fn table(&mut self, key: &'static str) -> Reader<'a> {
+        self.optional_table(key).unwrap_or_else(|| Reader {
+            table: Table::EMPTY,
+            path: self.path_of(key),
+            origin: self.origin,
+            asked: Vec::new(),
+            findings: self.findings,
+        })
+    }
+
+    /// A table within this one, if it is there.
+    pub fn optional_table(&mut self, key: &'static str) -> Option<Reader<'a>> {
+        let entry = self.entry(key)?;
+        let child = self.child(&entry.node, entry.key_origin, self.path_of(key));
+        if child.is_none() {
+            self.wrong_type(entry, "a table", "{ ... }");
+        }
+        child
+    }
+
+    /// A list of tables; empty where the key is absent.
+    pub fn tables(&mut self, key: &'static str) -> Vec<Reader<'a>> {
+        let Some(entry) = self.entry(key) else { return Vec::new() };
+        let Value::List(items) = &entry.node.value else {
+            self.wrong_type(entry, "a list of tables", "[{ ... }]");
+            return Vec::new();
+        };
+        let mut readers = Vec::new();
+        for (index, item) in items.iter().enumerate() {
+            let path = format!("{}[{index}]", self.path_of(key));
+            match self.child(item, item.origin, path) {
+                Some(reader) => readers.push(reader),
+                None => self.wrong_item(item, key, "a list of tables"),
+            }
+        }
+        readers
+    }
+
+    /// Reports the keys that nothing asked for, each with the nearest one that exists.
+    pub fn finish(self) {
+        for entry in self.table.entries() {
+            if self.asked.iter().any(|asked| *asked == entry.key) {
+                continue;
+            }
+            let place = match self.path.as_str() {
+                "" => String::new(),
+                path => format!(" in [{path}]"),
+            };
+            let all = format!("the keys here are {}", self.asked.join(", "));
+            self.findings.push(
+                Diagnostic::error(entry.key_origin, format!("unknown key `{}`{place}", entry.key))
+                    .help(did_you_mean(&entry.key, &self.asked, &all)),
+            );
+        }
+    }
+
+    fn entry(&mut self, key: &'static str) -> Option<&'a Entry> {
+        if !self.asked.contains(&key) {
+            self.asked.push(key);
+        }
+        self.table.get(key)
+    }
+
+    fn path_of(&self, key: &str) -> String {
+        if self.path.is_empty() { key.to_owned() } else { format!("{}.{key}", self.path) }
+    }
+
+    fn child(&self, node: &'a Node, origin: Origin, path: String) -> Option<Reader<'a>> {
+        let table = node.as_table()?;
+        Some(Reader { table, path, origin, asked: Vec::new(), findings: self.findings })
+    }
+
+    fn number(
+        &mut self,
+        key: &'static str,
+        example: f64,
+        range: RangeInclusive<f64>,
+    ) -> Option<f64> {
+        let entry = self.entry(key)?;
+        let number = match entry.node.value {
+            Value::Integer(number) => number as f64,
+            Value::Float(number) if number.is_finite() => number,
+            Value::Float(_) => {
+                let message = format!("`{key}` must be a finite number");
+                let write = entry.node.origin.source.assignment(key, &example.to_string());
+                let help = format!("write {write}, or leave the key out");
+                self.findings.push(Diagnostic::error(entry.node.origin, message).help(help));
+                return None;
+            }
+            _ => {
+                self.wrong_type(entry, "a number", &example.to_string());
+                return None;
+            }
+        };
+        if !range.contains(&number) {
+            self.out_of_range(entry, *range.start(), *range.end());
+            return None;
+        }
+        Some(number)
+    }
+
+    fn list<T>(
+        &mut self,
+        key: &'static str,
+        expected: &str,
+        read: impl Fn(&Node) -> Option<T>,
+    ) -> Vec<T> {
+        let Some(entry) = self.entry(key) else { return Vec::new() };
+        let Value::List(items) = &entry.node.value else {
+            self.wrong_type(entry, expected, "[...]");
+            return Vec::new();
+        };
+        let mut values = Vec::new();
+        for item in items {
+            match read(item) {
+                Some(value) => values.push(value),
+                None => self.wrong_item(item, key, expected),
+            }
+        }
+        values
+    }
+
+    fn wrong_type(&self, entry: &Entry, expected: &str, example: &str) {
+        let Entry { key, node, .. } = entry;
+        let message = format!("`{key}` must be {expected}, not {}", node.value.describe());
+        let help = format!("write {}", node.origin.source.assignment(key, example));
+        self.findings.push(Diagnostic::error(node.origin, message).help(help));
+    }
+
+    fn wrong_item(&self, item: &Node, key: &str, expected: &str) {
+        let message = format!("`{key}` must be {expected}; this is {}", item.value.describe());
+        self.findings.push(Diagnostic::error(item.origin, message).help("change this item"));
+    }
+
+    fn out_of_range<T: std::fmt::Display>(&self, entry: &Entry, low: T, high: T) {
+        let key = &entry.key;
+        let message = format!("`{key}` must be between {low} and {high}");
+        let help = format!("choose a number from {low} to {high}");
+        self.findings.push(Diagnostic::error(entry.node.origin, message).help(help));
+    }
+}
+
+/// "did you mean `x`?" where a candidate is near, else `otherwise`.
+pub(crate) fn did_you_mean(word: &str, candidates: &[&str], otherwise: &str) -> String {
+    match nearest(word, candidates) {
+        Some(near) => format!("did you mean `{near}`?"),
+        None => otherwise.to_owned(),
+    }
+}
+
+/// The candidate that is most like `word`, if it is like it at all.
+pub(crate) fn nearest<'c>(word: &str, candidates: &[&'c str]) -> Option<&'c str> {
+    candidates
+        .iter()
+        .map(|candidate| (strsim::damerau_levenshtein(word, candidate), *candidate))
+        // Up to a third of the letters may differ.
+        .filter(|(distance, candidate)| distance * 3 <= candidate.len().max(word.len()))
+        .min_by_key(|(distance, _)| *distance)
+        .map(|(_, candidate)| candidate)
+}

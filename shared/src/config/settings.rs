@@ -1,0 +1,141 @@
+//! The users' `settings.json`: the endpoint, and what the live runtime is to do.
+
+use super::diagnostic::Diagnostics;
+use super::layers::Layers;
+use super::parse::{apply_rules, check_pause, parse_sections};
+use super::reader::Reader;
+use super::sections::Config;
+use crate::time::Span;
+
+/// `api`: one OpenAI-compatible endpoint for judges, policy and scripts.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Api {
+    /// Its URL, always with `/v1` at the end and no slash behind.
+    pub base_url: String,
+    /// The name of the environment variable that holds the key. The key itself is in no file.
+    pub api_key_env: String,
+    /// How long a request may take.
+    pub timeout: Span,
+}
+
+/// `serving`
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Serving {
+    /// Samples are submitted for training.
+    pub submission_enabled: bool,
+    /// Requests get a 503 during a weight sync; says the same as `policy_serving`'s `sync_mode`.
+    pub pause_on_weight_sync: bool,
+}
+
+/// `judge`
+#[derive(Clone, Debug, PartialEq)]
+pub struct Judge {
+    /// The model to ask.
+    pub model: String,
+    /// Its sampling temperature, 0 to 2.
+    pub temperature: f64,
+    /// The longest answer, in tokens.
+    pub max_tokens: u32,
+}
+
+/// `logging`
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Logging {
+    /// Measure and log `train_rollout_logprob_abs_diff`.
+    pub log_rollout_logprob_diff: bool,
+}
+
+/// The whole file.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Settings {
+    /// The endpoint.
+    pub api: Api,
+    /// Serving.
+    pub serving: Serving,
+    /// Judging.
+    pub judge: Judge,
+    /// Logging.
+    pub logging: Logging,
+}
+
+/// Reads `config.toml` and `settings.json` together, as layers of one document.
+///
+/// # Errors
+/// Everything that is wrong with either, and where they contradict each other.
+pub fn load_live(layers: &Layers) -> Result<(Config, Settings, Diagnostics), Diagnostics> {
+    let document = layers.merge()?;
+    let mut root = document.reader();
+    let config = parse_sections(&mut root);
+    let settings = parse_settings(&mut root, config.policy_serving.sync_mode.pauses());
+    root.finish();
+    if !document.findings.has_errors() {
+        apply_rules(&document, &config);
+        check_pause(&document, &config);
+    }
+    document.finish().map(|warnings| (config, settings, warnings))
+}
+
+fn parse_settings(root: &mut Reader<'_>, pauses: bool) -> Settings {
+    let mut api = root.table("api");
+    let (url, variable) = (base_url(&mut api), api_key_env(&mut api));
+    let timeout = api.span_sec("timeout_sec", Span::from_secs(60));
+    api.finish();
+
+    let mut serving = root.table("serving");
+    let submission_enabled = serving.boolean("submission_enabled", true);
+    let pause_on_weight_sync = serving.boolean("pause_on_weight_sync", pauses);
+    serving.finish();
+
+    let mut judge = root.table("judge");
+    judge.require("model", "\"the judge's model\"");
+    let model = judge.string("model", "");
+    let temperature = judge.float("temperature", 0.0, 0.0..=2.0);
+    let max_tokens = judge.u32("max_tokens", 512, 1..=u32::MAX);
+    judge.finish();
+
+    let mut logging = root.table("logging");
+    let log_rollout_logprob_diff = logging.boolean("log_rollout_logprob_diff", true);
+    logging.finish();
+
+    Settings {
+        api: Api { base_url: url, api_key_env: variable, timeout },
+        serving: Serving { submission_enabled, pause_on_weight_sync },
+        judge: Judge { model, temperature, max_tokens },
+        logging: Logging { log_rollout_logprob_diff },
+    }
+}
+
+/// With and without `/v1` at its end, a URL means the same.
+fn base_url(api: &mut Reader<'_>) -> String {
+    api.require("base_url", "\"http://127.0.0.1:8000/v1\"");
+    let given = api.string("base_url", "");
+    let host = given.trim_end_matches('/').trim_end_matches("/v1").trim_end_matches('/');
+    let known = ["http://", "https://"].iter().any(|scheme| {
+        host.strip_prefix(scheme).is_some_and(|rest| !rest.is_empty() && !rest.contains(' '))
+    });
+    if !known && !given.is_empty() {
+        api.error(
+            "base_url",
+            "`base_url` is no URL",
+            "write it with its scheme, such as \"http://127.0.0.1:8000/v1\"",
+        );
+    }
+    format!("{host}/v1")
+}
+
+fn api_key_env(api: &mut Reader<'_>) -> String {
+    api.require("api_key_env", "\"OPENAI_API_KEY\"");
+    let name = api.string("api_key_env", "");
+    let is_name = name.starts_with(|first: char| first.is_ascii_alphabetic() || first == '_')
+        && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
+    if !is_name && !name.is_empty() {
+        // Perhaps someone wrote the key itself here.
+        api.hide("api_key_env");
+        api.error(
+            "api_key_env",
+            "`api_key_env` must be the name of an environment variable",
+            "export the key in a variable, and write that variable's name here",
+        );
+    }
+    name
+}

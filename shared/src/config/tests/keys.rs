@@ -1,0 +1,104 @@
+use std::fmt::Write;
+
+use super::{load, valid};
+use crate::config::keys::{keys, reference, resolve};
+use crate::config::{Config, Layers, Table};
+
+/// Keys that other keys follow, or that say the same as others.
+fn says_it_itself(name: &str) -> bool {
+    !["weight_sync_pause", "max_head_offpolicyness"].contains(&name)
+}
+
+fn as_toml(config: &Config) -> String {
+    let mut text = String::new();
+    for key in keys().iter().filter(|key| says_it_itself(key.name)) {
+        if let Some(value) = key.describe(config).value
+            && (key.section, key.name) != ("policy_training", "queue_type")
+        {
+            writeln!(text, "{} = {value}", key.path()).unwrap();
+        }
+    }
+    text
+}
+
+#[test]
+fn a_configuration_written_out_by_the_table_loads_as_itself() {
+    let mut config = Config::default();
+    config.policy_training.stale_filter_steps = Some(5);
+    config.policy_training.correction_high = 1_280_000;
+    config.policy_serving.hold = crate::time::Span::from_millis(1_500);
+    config.policy_serving.host = "quoted \" \\ host".into();
+    config.queue.output.max_size = 77;
+    config.reward_judging.votes = 5;
+    config.reward_judging.min_votes = 2;
+    assert_eq!(load(&as_toml(&config)).unwrap().0, config);
+}
+
+#[test]
+fn every_field_of_the_sections_has_a_key() {
+    let json: serde_json::Value =
+        serde_json::from_str(&Config::default().canonical_json()).unwrap();
+    let mut fields = Vec::new();
+    for (section, values) in json.as_object().unwrap() {
+        for (name, value) in values.as_object().unwrap() {
+            match value.as_object() {
+                Some(queue) => fields.extend(queue.keys().map(|k| format!("queue.{name}.{k}"))),
+                None => fields.push(format!("{section}.{name}")),
+            }
+        }
+    }
+    for field in fields {
+        let found = keys().iter().any(|key| {
+            let path = key.path();
+            path == field || path == format!("{field}_sec")
+        });
+        assert!(found, "{field} has no key");
+    }
+}
+
+#[test]
+fn no_key_is_there_twice() {
+    let mut paths: Vec<String> = keys().iter().map(|key| key.path()).collect();
+    let all = paths.len();
+    paths.sort();
+    paths.dedup();
+    assert_eq!(paths.len(), all);
+}
+
+#[test]
+fn short_names_find_their_section_and_the_broader_of_several_queues() {
+    for (short, path) in [
+        ("max_head_off_policyness", "policy_training.max_head_off_policyness"),
+        ("max_size", "queue.max_size"),
+        ("output.max_size", "queue.output.max_size"),
+        ("queue_type", "queue.queue_type"),
+        ("policy_training.queue_type", "policy_training.queue_type"),
+        ("world.judge.quota", "world.judge.quota"),
+    ] {
+        assert_eq!(resolve(short, Table::EMPTY).as_deref(), Ok(path));
+    }
+}
+
+#[test]
+fn defaults_that_follow_other_keys_follow_them() {
+    let config = valid(&Layers::new().set("votes=5").set("group_size=8"));
+    assert_eq!(config.reward_judging.min_votes, 3);
+    assert_eq!(config.policy_training.min_group_size, 8);
+}
+
+#[test]
+fn the_reference_names_every_key_with_default_and_effect() {
+    let text = reference();
+    for key in keys() {
+        assert!(text.contains(&format!("| `{}` |", key.name)), "{}", key.path());
+    }
+    for line in [
+        "| `pause_timeout_sec` | seconds | `120` | next publication |",
+        "| `min_votes` | whole number | a majority of `votes` | at once |",
+        "| `stale_filter_steps` | whole number | absent | at once |",
+        "| `correction_low` | number, 0 to 4000 | `0.8` | next step |",
+        "- `pause_drain`: Close the gate (503), let in-flight turns end, abort the rest, load, reopen.",
+    ] {
+        assert!(text.contains(line), "{line} is not in\n{text}");
+    }
+}

@@ -1,0 +1,103 @@
+use super::{USERS_CONFIG, USERS_SETTINGS, toml, valid};
+use crate::config::{
+    Config, DropPolicy, JudgeMode, Layers, QueueOrder, Settings, SyncMode, load_live,
+};
+use crate::time::Span;
+
+fn live(settings: &str) -> Result<(Config, Settings), String> {
+    let layers = toml(USERS_CONFIG).json("settings.json", settings);
+    match load_live(&layers) {
+        Ok((config, settings, warnings)) => {
+            assert!(warnings.is_empty(), "{warnings}");
+            Ok((config, settings))
+        }
+        Err(diagnostics) => Err(diagnostics.to_string()),
+    }
+}
+
+#[test]
+fn the_users_config_loads_unchanged() {
+    let config = valid(&toml(USERS_CONFIG));
+    assert_eq!(config.policy_serving.sync_mode, SyncMode::PauseDrain);
+    assert_eq!(config.policy_serving.pause_timeout, Span::from_secs(120));
+    assert_eq!(config.reward_judging.mode, JudgeMode::Async);
+    assert_eq!(config.policy_training.max_head_off_policyness, 2);
+    assert_eq!(config.policy_training.stale_filter_steps, Some(8));
+    for queue in [config.queue.rollout, config.queue.output] {
+        assert_eq!(queue.max_size, 512);
+        assert_eq!(queue.queue_type, QueueOrder::Fifo);
+        assert_eq!(queue.drop_policy, DropPolicy::Reject);
+    }
+}
+
+#[test]
+fn the_users_settings_load_beside_it_without_a_warning() {
+    let (_, settings) = live(USERS_SETTINGS).unwrap();
+    assert_eq!(settings.api.api_key_env, "JUDGE_KEY");
+    assert_eq!(settings.api.timeout, Span::from_secs(60));
+    assert!(settings.serving.submission_enabled && settings.serving.pause_on_weight_sync);
+    assert_eq!(settings.judge.max_tokens, 512);
+    assert!(settings.logging.log_rollout_logprob_diff);
+}
+
+#[test]
+fn a_base_url_means_the_same_with_and_without_v1() {
+    for tail in ["", "/", "/v1", "/v1/"] {
+        let text = USERS_SETTINGS.replace(":8000", &format!(":8000{tail}"));
+        let (_, settings) = live(&text).unwrap();
+        assert_eq!(settings.api.base_url, "http://judge.internal:8000/v1");
+    }
+}
+
+#[test]
+fn an_empty_config_has_every_default() {
+    assert_eq!(valid(&Layers::new()), Config::default());
+}
+
+#[test]
+fn pauses_that_disagree_between_the_files_are_an_error_that_names_both_places() {
+    let text =
+        USERS_SETTINGS.replace("\"pause_on_weight_sync\": true", "\"pause_on_weight_sync\": false");
+    let message = live(&text).unwrap_err();
+    let (json, toml) = ("settings.json:3:68: ", "config.toml:6:21: ");
+    assert!(message.contains(json) && message.contains(toml), "{message}");
+    assert!(
+        message.contains("`pause_on_weight_sync` contradicts `weight_sync_pause`"),
+        "{message}"
+    );
+    assert!(message.contains("help: write `\"pause_on_weight_sync\": true`"), "{message}");
+}
+
+#[test]
+fn a_pause_that_contradicts_the_default_is_an_error_too() {
+    let text =
+        USERS_SETTINGS.replace("\"pause_on_weight_sync\": true", "\"pause_on_weight_sync\": false");
+    let message = load_live(&Layers::new().json("settings.json", text)).unwrap_err().to_string();
+    assert!(message.contains("whose default is `weight_sync_pause = true`"), "{message}");
+}
+
+#[test]
+fn a_key_written_in_place_of_its_variable_is_never_printed() {
+    let text = USERS_SETTINGS.replace("JUDGE_KEY", "sk-very-secret");
+    let message = live(&text).unwrap_err();
+    assert!(message.contains("settings.json:2:69: `api_key_env` must be the name"), "{message}");
+    assert!(!message.contains("secret"), "{message}");
+}
+
+#[test]
+fn settings_without_an_endpoint_or_a_model_say_what_is_missing() {
+    let text = "{ \"api\": { \"api_key_env\": \"K\" } }";
+    let message = load_live(&Layers::new().json("settings.json", text)).unwrap_err().to_string();
+    assert!(message.contains("settings.json:1:3: `base_url` is missing in api"), "{message}");
+    assert!(
+        message.contains("help: add `\"base_url\": \"http://127.0.0.1:8000/v1\"`"),
+        "{message}"
+    );
+    assert!(message.contains("settings.json:1:1: `model` is missing in judge"), "{message}");
+}
+
+#[test]
+fn a_base_url_without_a_scheme_is_refused() {
+    let message = live(&USERS_SETTINGS.replace("http://", "")).unwrap_err();
+    assert!(message.contains("`base_url` is no URL"), "{message}");
+}

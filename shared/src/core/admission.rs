@@ -1,0 +1,578 @@
+//! Requests: admitted, refused, held, or served without being recorded.
+
+use super::gate::GateView;
+use super::queue::SampleQueue;
+use super::slab::{List, NONE, Slot};
+use super::state::{Entry, Group, Limits, Purpose, Turn, TurnState};
+use super::{Sample, SampleState, Scheduler, Stage, Violation};
+use crate::action::{Action, Discard, Refusal, Reply};
+use crate::config::{DropPolicy, GateKind, OverLimit, Queue, Routing};
+use crate::id::{GroupId, RequestId, SampleId};
+use crate::input::{Request, TurnType};
+use crate::time::{Span, Time};
+use crate::version::{DeployVersion, RolloutVersion};
+
+/// Official clients give up where `Retry-After` is beyond a minute.
+const MAX_RETRY_AFTER: Span = Span::from_secs(60);
+const MIN_RETRY_AFTER: Span = Span::from_secs(1);
+
+fn reserves(queue: &Queue) -> bool {
+    queue.drop_policy == DropPolicy::Reject
+}
+
+impl Scheduler {
+    pub(super) fn handle_request(&mut self, request: &Request) {
+        if self.turn_of.get(request.request.0).is_some() {
+            return self.ignore();
+        }
+        let session = self.open_session(request.session);
+        self.deliver_state(session);
+        let purpose = match request.turn {
+            TurnType::Main => Purpose::Train,
+            TurnType::Side => Purpose::Side,
+        };
+        match purpose {
+            Purpose::Train => self.ledger.offered += 1,
+            _ => self.ledger.side_offered += 1,
+        }
+        let turn = self.turns.insert(Turn {
+            request: request.request,
+            session,
+            group: request.group.filter(|_| purpose == Purpose::Train),
+            purpose,
+            prompt_tokens: request.prompt_tokens,
+            streamed: request.streamed,
+            last: request.last,
+            state: TurnState::Held,
+            arrived: self.now,
+            started: self.now,
+            attempt: 0,
+            replica: 0,
+            started_on: DeployVersion::default(),
+            floor: DeployVersion::default(),
+            may_mix: false,
+            resume: false,
+            seated: false,
+            sample: NONE,
+        });
+        self.turn_of.insert(request.request.0, turn);
+        self.sessions[session].turns += 1;
+        self.decide(turn);
+    }
+
+    /// Starts a new turn, or refuses or holds it.
+    fn decide(&mut self, slot: Slot) {
+        let verdict = match self.hopeless(slot) {
+            Some(reason) => Err(reason),
+            None => {
+                self.take_seat(slot);
+                if self.must_queue(slot) { Err(Refusal::Stale) } else { self.find_replica(slot) }
+            }
+        };
+        let reason = match verdict {
+            Ok(replica) => return self.start_turn(slot, replica),
+            Err(reason) => reason,
+        };
+        let gated = matches!(reason, Refusal::Stale | Refusal::QueueFull);
+        match self.config.policy_serving.over_limit {
+            OverLimit::ServeOnly if gated => self.serve_only(slot, reason),
+            OverLimit::Hold if !matches!(reason, Refusal::Ended | Refusal::BadGroup) => {
+                self.hold(slot);
+            }
+            _ => self.refuse(slot, reason),
+        }
+    }
+
+    /// Why waiting could not help this turn.
+    fn hopeless(&self, slot: Slot) -> Option<Refusal> {
+        if self.ended.is_some() {
+            return Some(Refusal::Ended);
+        }
+        let turn = &self.turns[slot];
+        if turn.purpose != Purpose::Train || self.config.policy_training.group_size == 1 {
+            return None;
+        }
+        let Some(id) = turn.group else { return Some(Refusal::BadGroup) };
+        let group = &self.groups[self.group_of.get(id.0)?];
+        let complete = !turn.seated && group.requested >= group.size;
+        (group.dead || complete).then_some(Refusal::BadGroup)
+    }
+
+    /// Others wait for a place already: a turn that needs one waits behind them.
+    fn must_queue(&self, slot: Slot) -> bool {
+        !self.held.is_empty() && self.needs_place(slot)
+    }
+
+    /// The group whose seat the turn has.
+    fn group_slot(&self, slot: Slot) -> Option<Slot> {
+        let turn = &self.turns[slot];
+        self.group_of.get(turn.group.filter(|_| turn.seated)?.0)
+    }
+
+    /// The turn needs a free place: it has none through its group, its session, or an attempt.
+    fn needs_place(&self, slot: Slot) -> bool {
+        let turn = &self.turns[slot];
+        if turn.purpose != Purpose::Train || turn.sample != NONE {
+            return false;
+        }
+        match self.group_slot(slot) {
+            Some(group) => !self.groups[group].placed,
+            None => !self.session_reserved(turn.session),
+        }
+    }
+
+    /// Turns of the session wait for its end, so that it must be able to reach it.
+    fn session_reserved(&self, session: Slot) -> bool {
+        let session = &self.sessions[session];
+        !self.config.reward_judging.fire_on_turn_end && session.samples > 0 && !session.ended
+    }
+
+    /// No new request is served now.
+    pub(super) fn closed(&self) -> bool {
+        self.ended.is_some()
+            || self.operator_paused
+            || self.gate_window_closed()
+            || !self.replicas.iter().any(|replica| replica.open())
+    }
+
+    fn gate_window_closed(&self) -> bool {
+        let batch = i64::from(self.config.policy_training.batch_size);
+        self.gate.window_closed(i64::from(self.output.entries), batch)
+    }
+
+    /// The least loaded replica that may take the turn.
+    fn find_replica(&self, slot: Slot) -> Result<usize, Refusal> {
+        if self.operator_paused {
+            return Err(Refusal::Paused);
+        }
+        let turn = &self.turns[slot];
+        let trains = turn.purpose == Purpose::Train;
+        let usable = |deploy: DeployVersion| !trains || !self.is_lost(deploy.number());
+        if !self.replicas.iter().any(|replica| replica.up() && usable(replica.deploy)) {
+            return Err(Refusal::NoReplica);
+        }
+        if self.gate_window_closed() && turn.sample == NONE {
+            return Err(Refusal::WeightSync);
+        }
+        let mut open = self
+            .replicas
+            .iter()
+            .enumerate()
+            .filter(|(_, r)| r.open() && usable(r.deploy))
+            .peekable();
+        if open.peek().is_none() {
+            return Err(Refusal::WeightSync);
+        }
+        let needs_place = self.needs_place(slot);
+        let floor = self.floor(slot);
+        let admits = |deploy: DeployVersion| {
+            deploy >= floor && (!needs_place || self.gate.capacity(&self.gate_view(deploy)) > 0)
+        };
+        let preferred = match self.config.policy_serving.routing {
+            Routing::LeastLoaded => None,
+            Routing::SessionAffine => self.sessions[turn.session].last_replica,
+        };
+        let best = open
+            .filter(|(_, replica)| admits(replica.deploy))
+            .min_by_key(|(_, r)| (Some(r.id) != preferred, r.turns.len(), r.id));
+        let Some((replica, _)) = best else { return Err(Refusal::Stale) };
+        if needs_place && !self.room_to_reserve() {
+            return Err(Refusal::QueueFull);
+        }
+        let limit = self.config.policy_serving.max_concurrent_rollouts;
+        if trains && limit > 0 && self.occupied >= limit {
+            return Err(Refusal::Concurrency);
+        }
+        Ok(replica)
+    }
+
+    /// The oldest weights a turn may be generated with.
+    pub(super) fn floor(&self, slot: Slot) -> DeployVersion {
+        let group = self.group_slot(slot).map(|group| &self.groups[group]);
+        let of_group = group.filter(|group| group.placed).map(|group| group.floor);
+        self.turns[slot].floor.max(of_group.unwrap_or_default())
+    }
+
+    pub(super) fn gate_view(&self, deploy: DeployVersion) -> GateView {
+        let training = &self.config.policy_training;
+        GateView {
+            eta: i64::from(training.max_head_off_policyness),
+            batch: i64::from(training.batch_size),
+            deploy: i64::from(deploy.number()),
+            lag: i64::from(self.learner.publish_lag_of(deploy).unwrap_or(0)),
+            outstanding: self.places as i64 + self.trainer.rejected.len() as i64,
+            unresolved: (self.places - self.places_ready) as i64,
+            max_concurrent: i64::from(self.config.policy_serving.max_concurrent_rollouts),
+        }
+    }
+
+    /// Both queues have room for the samples of one more place, where they reserve it.
+    pub(super) fn room_to_reserve(&self) -> bool {
+        let need = self.config.policy_training.group_size;
+        let has_room = |queue: &SampleQueue, config: &Queue| {
+            !reserves(config)
+                || queue.samples + queue.reserved + queue.blocked.len() + need <= config.max_size
+        };
+        has_room(&self.rollout, &self.config.queue.rollout)
+            && has_room(&self.output, &self.config.queue.output)
+    }
+
+    /// Makes a sample of a turn that is about to start.
+    pub(super) fn admit(&mut self, slot: Slot, deploy: DeployVersion) {
+        let group = self.join_group(slot, deploy);
+        let turn = &self.turns[slot];
+        let head = RolloutVersion::stamped_by(deploy);
+        let id = SampleId(self.next_sample);
+        self.next_sample += 1;
+        let sample = Sample {
+            id,
+            request: turn.request,
+            session: self.sessions[turn.session].id,
+            group: turn.group.filter(|_| group != NONE),
+            prompt_tokens: turn.prompt_tokens,
+            tokens: 0,
+            head,
+            tail: head,
+            version_sum: 0,
+            segments: 0,
+            deploy,
+            score: 0,
+            masked: false,
+            judge_version: 0,
+            times: [Time::ZERO; super::STAGES],
+            learners: [self.learner; super::STAGES],
+        };
+        let session = turn.session;
+        let mut entry = Entry::new(sample, slot, session, group, self.limits());
+        entry.stamp(Stage::Admitted, self.now, self.learner);
+        if group != NONE {
+            let group = &mut self.groups[group];
+            entry.reserved_rollout = group.reserved_rollout > 0;
+            entry.reserved_output = group.reserved_output > 0;
+            group.reserved_rollout = group.reserved_rollout.saturating_sub(1);
+            group.reserved_output = group.reserved_output.saturating_sub(1);
+        } else {
+            self.places += 1;
+        }
+        let forced = group == NONE && self.session_reserved(session);
+        let sample = self.samples.insert(entry);
+        if group == NONE && !forced {
+            self.reserve_room(sample);
+        }
+        self.sample_of.insert(id.0, sample);
+        self.turns[slot].sample = sample;
+        self.sessions[session].samples += 1;
+        self.ages.insert(sample, head.number(), false);
+        self.ledger.admitted += 1;
+        self.ledger.in_state[SampleState::Generating as usize] += 1;
+        if group != NONE {
+            self.groups[group].members.push_back(&mut self.member_links, sample);
+        }
+    }
+
+    /// Reserves room in the queues that promise it at admission.
+    pub(super) fn reserve_room(&mut self, slot: Slot) {
+        let entry = &mut self.samples[slot];
+        entry.reserved_rollout = reserves(&self.config.queue.rollout);
+        entry.reserved_output = reserves(&self.config.queue.output);
+        self.rollout.reserved += u32::from(entry.reserved_rollout);
+        self.output.reserved += u32::from(entry.reserved_output);
+    }
+
+    /// Counts the turn among its group's members to come.
+    fn take_seat(&mut self, slot: Slot) {
+        let turn = &self.turns[slot];
+        let size = self.config.policy_training.group_size;
+        if turn.purpose != Purpose::Train || size == 1 || turn.seated {
+            return;
+        }
+        let Some(id) = turn.group else { return };
+        let group = match self.group_of.get(id.0) {
+            Some(group) => group,
+            None => self.open_group(id, size),
+        };
+        self.groups[group].requested += 1;
+        self.turns[slot].seated = true;
+    }
+
+    /// The turn will be no member of its group.
+    fn leave_seat(&mut self, slot: Slot) {
+        let Some(group) = self.group_slot(slot) else { return };
+        self.turns[slot].seated = false;
+        self.groups[group].requested -= 1;
+        self.forget_group_if_over(group);
+    }
+
+    /// Makes the turn a member of its group; the first member takes the group's place.
+    fn join_group(&mut self, slot: Slot, deploy: DeployVersion) -> Slot {
+        let Some(group) = self.group_slot(slot) else { return NONE };
+        let entry = &mut self.groups[group];
+        entry.consumed += 1;
+        if entry.placed {
+            return group;
+        }
+        entry.placed = true;
+        entry.floor = deploy;
+        entry.representative = NONE;
+        entry.reserved_rollout = entry.size * u32::from(reserves(&self.config.queue.rollout));
+        entry.reserved_output = entry.size * u32::from(reserves(&self.config.queue.output));
+        self.rollout.reserved += entry.reserved_rollout;
+        self.output.reserved += entry.reserved_output;
+        self.places += 1;
+        while let Some(mate) = self.groups[group].held.pop_front(&mut self.turn_links) {
+            self.turns[mate].state = TurnState::InLine;
+            self.line.push_back(&mut self.turn_links, mate);
+            self.admission_due = true;
+        }
+        group
+    }
+
+    fn open_group(&mut self, id: GroupId, size: u32) -> Slot {
+        let group = self.groups.insert(Group {
+            id,
+            size,
+            requested: 0,
+            consumed: 0,
+            scored: 0,
+            members: List::default(),
+            floor: DeployVersion::default(),
+            representative: NONE,
+            held: List::default(),
+            placed: false,
+            ready: false,
+            dead: false,
+            reserved_rollout: 0,
+            reserved_output: 0,
+        });
+        self.group_of.insert(id.0, group);
+        group
+    }
+
+    fn serve_only(&mut self, slot: Slot, reason: Refusal) {
+        self.turns[slot].purpose = Purpose::ServeOnly;
+        match self.find_replica(slot) {
+            Ok(replica) => {
+                self.ledger.served_only += 1;
+                self.start_turn(slot, replica);
+            }
+            Err(_) => {
+                self.turns[slot].purpose = Purpose::Train;
+                self.refuse(slot, reason);
+            }
+        }
+    }
+
+    fn hold(&mut self, slot: Slot) {
+        let needs_place = self.needs_place(slot);
+        let turn = &self.turns[slot];
+        let request = turn.request;
+        if turn.purpose == Purpose::Train {
+            self.ledger.held += 1;
+        }
+        self.hold_timers.push_back(&mut self.turn_timer_links, slot);
+        self.act(Action::Hold { request });
+        if !needs_place {
+            self.turns[slot].state = TurnState::InLine;
+            return self.line.push_back(&mut self.turn_links, slot);
+        }
+        match self.group_slot(slot) {
+            Some(group) if self.groups[group].representative != NONE => {
+                self.turns[slot].state = TurnState::HeldWithGroup;
+                self.groups[group].held.push_back(&mut self.turn_links, slot);
+            }
+            group => {
+                if let Some(group) = group {
+                    self.groups[group].representative = slot;
+                }
+                self.held.push_back(&mut self.turn_links, slot);
+            }
+        }
+    }
+
+    /// Takes a waiting turn out of its line, whichever it is in.
+    fn leave_line(&mut self, slot: Slot) {
+        match self.turns[slot].state {
+            TurnState::InLine => self.line.remove(&mut self.turn_links, slot),
+            TurnState::HeldWithGroup => {
+                if let Some(group) = self.group_slot(slot) {
+                    self.groups[group].held.remove(&mut self.turn_links, slot);
+                }
+            }
+            _ => {
+                self.held.remove(&mut self.turn_links, slot);
+                self.promote_group_mate(slot);
+            }
+        }
+        let turn = &self.turns[slot];
+        if turn.attempt == 0 {
+            self.hold_timers.remove(&mut self.turn_timer_links, slot);
+            self.ledger.held -= u64::from(turn.purpose == Purpose::Train);
+        }
+    }
+
+    /// A turn that was held for its whole group leaves: its next mate is held instead.
+    fn promote_group_mate(&mut self, slot: Slot) {
+        let Some(group) = self.group_slot(slot) else { return };
+        self.groups[group].representative = NONE;
+        if let Some(mate) = self.groups[group].held.pop_front(&mut self.turn_links) {
+            self.groups[group].representative = mate;
+            self.turns[mate].state = TurnState::Held;
+            self.held.push_front(&mut self.turn_links, mate);
+            self.admission_due = true;
+        }
+    }
+
+    /// Starts what can be started of the turns that wait.
+    pub(super) fn start_waiting_turns(&mut self) {
+        while std::mem::take(&mut self.admission_due) {
+            if self.ended.is_some() {
+                self.refuse_waiting_turns();
+            }
+            self.start_line();
+            while let Some(slot) = self.held.front() {
+                let Ok(replica) = self.find_replica(slot) else { break };
+                self.start_held(slot, replica);
+            }
+        }
+    }
+
+    /// Turns that need no place may overtake one another: each waits for something of its own.
+    fn start_line(&mut self) {
+        let mut next = self.line.front();
+        while let Some(slot) = next {
+            next = self.line.after(&self.turn_links, slot);
+            let fresh = self.turns[slot].attempt == 0;
+            if let Some(reason) = self.hopeless(slot).filter(|_| fresh) {
+                self.leave_line(slot);
+                self.refuse(slot, reason);
+                continue;
+            }
+            match self.find_replica(slot) {
+                Ok(replica) => {
+                    self.leave_line(slot);
+                    self.start_turn(slot, replica);
+                }
+                Err(_) if !self.replicas.iter().any(|replica| replica.open()) => break,
+                Err(_) => {}
+            }
+        }
+    }
+
+    fn start_held(&mut self, slot: Slot, replica: usize) {
+        self.held.remove(&mut self.turn_links, slot);
+        self.hold_timers.remove(&mut self.turn_timer_links, slot);
+        self.ledger.held -= 1;
+        self.start_turn(slot, replica);
+    }
+
+    fn refuse_waiting_turns(&mut self) {
+        while let Some(slot) = self.line.front().or_else(|| self.held.front()) {
+            if self.turns[slot].sample == NONE {
+                self.leave_line(slot);
+                self.refuse(slot, Refusal::Ended);
+            } else {
+                self.leave_line(slot);
+                let sample = self.turns[slot].sample;
+                self.discard(sample, Discard::Aborted);
+                self.end_turn(slot, Some(Reply::Failed));
+            }
+        }
+    }
+
+    pub(super) fn hold_expired(&mut self) {
+        if let Some(slot) = self.hold_timers.front() {
+            self.leave_line(slot);
+            self.refuse(slot, Refusal::HoldExpired);
+        }
+    }
+
+    /// Refuses a turn that has not started.
+    fn refuse(&mut self, slot: Slot, reason: Refusal) {
+        let Turn { request, purpose, last, session, .. } = self.turns[slot];
+        if reason == Refusal::WeightSync {
+            let in_window = self.weights.current.is_some() || self.gate_window_closed();
+            self.ensure(in_window, Violation::Refused503);
+        }
+        match purpose {
+            Purpose::Train => self.ledger.refused[reason.index()] += 1,
+            _ => self.ledger.side_refused += 1,
+        }
+        let retry_after = self.retry_after(reason);
+        self.act(Action::Refuse { request, reason, retry_after });
+        if reason == Refusal::BadGroup {
+            self.count_dead_member(slot);
+        } else {
+            self.leave_seat(slot);
+        }
+        self.end_turn(slot, None);
+        if last {
+            self.end_session(session);
+        }
+    }
+
+    /// A member of a dead group came, and was refused: it will not come again.
+    fn count_dead_member(&mut self, slot: Slot) {
+        let turn = &self.turns[slot];
+        let Some(group) = turn.group.and_then(|id| self.group_of.get(id.0)) else { return };
+        let seated = turn.seated;
+        let entry = &mut self.groups[group];
+        if entry.dead {
+            entry.requested += u32::from(!seated);
+            entry.consumed += 1;
+            self.forget_group_if_over(group);
+        }
+    }
+
+    fn retry_after(&self, reason: Refusal) -> Span {
+        let hint = match reason {
+            Refusal::WeightSync => self.weights.last_window,
+            Refusal::Stale | Refusal::QueueFull => self.trainer.last_interval,
+            Refusal::NoReplica | Refusal::Paused | Refusal::Ended => MAX_RETRY_AFTER,
+            Refusal::Concurrency | Refusal::HoldExpired => MIN_RETRY_AFTER,
+            Refusal::BadGroup => Span::ZERO,
+        };
+        match reason {
+            Refusal::BadGroup => hint,
+            _ => hint.clamp(MIN_RETRY_AFTER, MAX_RETRY_AFTER),
+        }
+    }
+
+    /// The client of a request has gone.
+    pub(super) fn handle_client_left(&mut self, request: RequestId) {
+        let Some(slot) = self.turn_of.get(request.0) else { return self.ignore() };
+        let turn = &self.turns[slot];
+        if turn.on_replica() {
+            return self.cancel_running_turn(slot, Discard::ClientLeft, None);
+        }
+        let (sample, last, session) = (turn.sample, turn.last, turn.session);
+        let counts = turn.purpose == Purpose::Train && sample == NONE;
+        self.leave_line(slot);
+        if sample != NONE {
+            self.discard(sample, Discard::ClientLeft);
+        } else if counts {
+            self.ledger.left_while_held += 1;
+            self.leave_seat(slot);
+        }
+        self.end_turn(slot, None);
+        if last {
+            self.end_session(session);
+        }
+    }
+
+    /// What binds samples that are admitted now.
+    pub(super) fn limits(&self) -> Limits {
+        Limits {
+            eta: self.bound_steps(),
+            strict: self.config.is_strict(),
+            filter: self.config.policy_training.stale_filter_steps.unwrap_or(u32::MAX),
+        }
+    }
+
+    /// η; 0 for the gate `sync`.
+    pub(super) fn bound_steps(&self) -> u32 {
+        match self.config.policy_training.gate {
+            GateKind::Sync => 0,
+            _ => self.config.policy_training.max_head_off_policyness,
+        }
+    }
+}

@@ -1,0 +1,141 @@
+//! The recount: every O(1) counter beside what it counts. For tests; O(everything).
+
+use super::slab::{NONE, Slot};
+use super::state::{Environment, Purpose};
+use super::{Ledger, SampleState, Scheduler, Violation};
+
+impl Scheduler {
+    /// Recounts every counter, and checks every list against the states of what stands in it.
+    ///
+    /// # Errors
+    /// The rule that is broken.
+    pub fn audit(&self) -> Result<(), Violation> {
+        self.ledger.check()?;
+        let recounted = self.states_recounted() == self.ledger.in_state
+            && self.places_recounted() == (self.places, self.places_ready)
+            && self.occupied_recounted() == self.occupied
+            && self.environments_recounted() == self.environments
+            && self.held_recounted() == self.ledger.held
+            && self.sessions_recounted()
+            && self.ages_recounted()
+            && self.room_recounted() == (self.rollout.reserved, self.output.reserved);
+        if !recounted {
+            return Err(Violation::Recount);
+        }
+        self.audit_queues()?;
+        self.audit_versions()
+    }
+
+    fn states_recounted(&self) -> [u64; SampleState::COUNT] {
+        let mut counts = Ledger::default().in_state;
+        for (_, entry) in self.samples.iter() {
+            counts[entry.state as usize] += 1;
+        }
+        counts
+    }
+
+    fn places_recounted(&self) -> (u64, u64) {
+        let ready = |state| {
+            matches!(
+                state,
+                SampleState::OutputBlocked | SampleState::OutputQueue | SampleState::Training
+            )
+        };
+        let alone = self.samples.iter().map(|(_, entry)| entry);
+        let alone = alone.filter(|e| e.group == NONE && e.state != SampleState::Parked);
+        let groups = self.groups.iter().map(|(_, group)| group).filter(|g| g.placed && !g.dead);
+        let (mut places, mut places_ready) = (0, 0);
+        for is_ready in alone.map(|e| ready(e.state)).chain(groups.map(|g| g.ready)) {
+            places += 1;
+            places_ready += u64::from(is_ready);
+        }
+        (places, places_ready)
+    }
+
+    fn occupied_recounted(&self) -> u32 {
+        let running = self.turns.iter().map(|(_, turn)| turn);
+        let running = running.filter(|t| t.on_replica() && t.purpose == Purpose::Train).count();
+        let keeping = self.samples.iter().filter(|(_, entry)| entry.keeps_slot).count();
+        (running + keeping) as u32
+    }
+
+    fn environments_recounted(&self) -> u32 {
+        let hosted = |environment| {
+            matches!(
+                environment,
+                Environment::Resetting | Environment::Idle | Environment::Stepping
+            )
+        };
+        self.sessions.iter().filter(|(_, session)| hosted(session.environment)).count() as u32
+    }
+
+    fn held_recounted(&self) -> u64 {
+        let waiting = self.turns.iter().map(|(_, turn)| turn);
+        waiting.filter(|t| t.attempt == 0 && t.purpose == Purpose::Train).count() as u64
+    }
+
+    fn sessions_recounted(&self) -> bool {
+        let turns_of = |slot| self.turns.iter().filter(|(_, turn)| turn.session == slot).count();
+        let samples_of = |slot| self.samples.iter().filter(|(_, e)| e.session == slot).count();
+        self.sessions.iter().all(|(slot, session)| {
+            session.turns as usize == turns_of(slot)
+                && session.samples as usize == samples_of(slot)
+                && !(session.ended && session.turns == 0 && session.samples == 0)
+        })
+    }
+
+    fn ages_recounted(&self) -> bool {
+        let indexed: u32 = self.ages.buckets().iter().map(super::ages::Bucket::len).sum();
+        let pending: u32 = self.ages.buckets().iter().map(super::ages::Bucket::pending).sum();
+        let counted = self.samples.iter().filter(|(_, entry)| !entry.exempt).count();
+        indexed as usize == self.samples.len() && pending as usize == counted
+    }
+
+    fn room_recounted(&self) -> (u32, u32) {
+        let mut room = (0, 0);
+        for (_, entry) in self.samples.iter() {
+            room.0 += u32::from(entry.reserved_rollout);
+            room.1 += u32::from(entry.reserved_output);
+        }
+        for (_, group) in self.groups.iter() {
+            room.0 += group.reserved_rollout;
+            room.1 += group.reserved_output;
+        }
+        room
+    }
+
+    fn audit_queues(&self) -> Result<(), Violation> {
+        let in_rollout = self.rollout.slots();
+        let all_in = |slots: &[Slot], state| slots.iter().all(|&s| self.samples[s].state == state);
+        let weigh = |&leader: &Slot| match self.samples[leader].group {
+            NONE => 1,
+            group => self.groups[group].members.len(),
+        };
+        let in_output = self.output.slots();
+        let samples: u32 = in_output.iter().map(weigh).sum();
+        let counted = in_rollout.len() == self.rollout.samples as usize
+            && in_rollout.len() == self.rollout.entries as usize
+            && in_output.len() == self.output.entries as usize
+            && samples == self.output.samples
+            && all_in(&in_rollout, SampleState::RolloutQueue)
+            && all_in(&in_output, SampleState::OutputQueue);
+        if !counted || self.votes.len() != self.votes_flying() {
+            return Err(Violation::Recount);
+        }
+        Ok(())
+    }
+
+    fn votes_flying(&self) -> usize {
+        let flying = |(_, ballot): (Slot, &super::state::Ballot)| {
+            ballot.in_flight.iter().filter(|&&vote| vote != NONE).count()
+        };
+        self.ballots.iter().map(flying).sum()
+    }
+
+    fn audit_versions(&self) -> Result<(), Violation> {
+        let newest = self.learner.number();
+        let from_future = self.samples.iter().any(|(_, e)| e.sample.head.number() > newest)
+            || self.replicas.iter().any(|replica| replica.deploy.number() > newest);
+        if from_future { Err(Violation::Version) } else { Ok(()) }
+    }
+}

@@ -1,0 +1,364 @@
+//! Sessions, their next states, and the environments that host them.
+
+use super::slab::{List, Slot};
+use super::state::{Environment, Session};
+use super::{SampleState, Scheduler, Stage};
+use crate::action::{Action, Discard};
+use crate::config::JudgeNeeds;
+use crate::id::SessionId;
+use crate::input::EnvironmentOutcome;
+use crate::version::DeployVersion;
+
+impl Scheduler {
+    /// The live session with this id; a new one if there is none.
+    pub(super) fn open_session(&mut self, id: SessionId) -> Slot {
+        if let Some(slot) = self.session_of.get(id.0) {
+            self.touch_session(slot);
+            return slot;
+        }
+        let slot = self.sessions.insert(Session {
+            id,
+            ended: false,
+            turns: 0,
+            samples: 0,
+            awaiting_state: List::default(),
+            awaiting_end: List::default(),
+            counted: false,
+            last_replica: None,
+            last_active: self.now,
+            environment: Environment::None,
+            environment_attempt: 0,
+            environment_tries: 0,
+            environment_since: self.now,
+        });
+        self.session_of.insert(id.0, slot);
+        self.idle_timers.push_back(&mut self.idle_links, slot);
+        slot
+    }
+
+    pub(super) fn touch_session(&mut self, slot: Slot) {
+        if self.sessions[slot].ended {
+            return;
+        }
+        self.sessions[slot].last_active = self.now;
+        self.idle_timers.remove(&mut self.idle_links, slot);
+        self.idle_timers.push_back(&mut self.idle_links, slot);
+    }
+
+    /// A session that has ended is forgotten with its last turn and sample.
+    pub(super) fn forget_session_if_over(&mut self, slot: Slot) {
+        let session = &self.sessions[slot];
+        if session.ended && session.turns == 0 && session.samples == 0 {
+            self.sessions.remove(slot);
+        }
+    }
+
+    pub(super) fn session_went_idle(&mut self) {
+        let Some(slot) = self.idle_timers.front() else { return };
+        let busy = matches!(
+            self.sessions[slot].environment,
+            Environment::Waiting | Environment::Resetting | Environment::Stepping
+        );
+        if self.sessions[slot].turns > 0 || busy {
+            return self.touch_session(slot);
+        }
+        let session = self.sessions[slot].id;
+        if self.sessions[slot].environment == Environment::None {
+            self.act(Action::EndSession { session });
+        }
+        self.end_session(slot);
+    }
+
+    pub(super) fn handle_session_ended(&mut self, id: SessionId) {
+        match self.session_of.get(id.0) {
+            Some(slot) => self.end_session(slot),
+            None => self.ignore(),
+        }
+    }
+
+    /// No further turn will come: what waits for a next state gets none, what waits for the end is
+    /// judged, and the environment is free.
+    pub(super) fn end_session(&mut self, slot: Slot) {
+        // A turn's end can end its session too, and the session may be forgotten by then.
+        if self.sessions.get(slot).is_none_or(|session| session.ended) {
+            return;
+        }
+        self.sessions[slot].ended = true;
+        self.session_of.remove(self.sessions[slot].id.0);
+        self.idle_timers.remove(&mut self.idle_links, slot);
+        self.free_environment(slot);
+        while let Some(sample) = self.sessions[slot].awaiting_state.front() {
+            self.discard(sample, Discard::NoNextState);
+            if self.sessions.get(slot).is_none() {
+                return;
+            }
+        }
+        while let Some(sample) = self.sessions[slot].awaiting_end.front() {
+            self.sessions[slot].awaiting_end.remove(&mut self.waiting_links, sample);
+            self.enter_rollout(sample);
+            if self.sessions.get(slot).is_none() {
+                return;
+            }
+        }
+        self.forget_session_if_over(slot);
+    }
+
+    pub(super) fn handle_source_exhausted(&mut self) {
+        self.exhausted = true;
+        if self.turns.len() == 0 {
+            self.close_groups();
+        }
+    }
+}
+
+/// Next states.
+impl Scheduler {
+    /// A turn is generated: its judge may need what follows.
+    pub(super) fn await_state(&mut self, slot: Slot) {
+        if self.config.reward_judging.judge_needs == JudgeNeeds::Turn {
+            return self.state_known(slot);
+        }
+        let session = self.samples[slot].session;
+        if self.sessions[session].ended {
+            return self.discard(slot, Discard::NoNextState);
+        }
+        self.in_state(slot, SampleState::AwaitingState);
+        self.samples[slot].waiting_since = self.now;
+        self.sessions[session].awaiting_state.push_back(&mut self.waiting_links, slot);
+        if self.samples[slot].sample.group.is_none() {
+            self.park_timers.push_back(&mut self.park_timer_links, slot);
+        }
+    }
+
+    pub(super) fn handle_next_state(&mut self, id: SessionId) {
+        match self.session_of.get(id.0) {
+            Some(slot) => {
+                self.touch_session(slot);
+                self.deliver_state(slot);
+            }
+            None => self.ignore(),
+        }
+    }
+
+    /// The session's waiting turns have their next state.
+    pub(super) fn deliver_state(&mut self, session: Slot) {
+        while let Some(slot) = self.sessions[session].awaiting_state.front() {
+            match self.samples[slot].state {
+                SampleState::Parked if !self.may_return(slot) => {
+                    self.discard(slot, Discard::StaleParked);
+                }
+                state => {
+                    self.stop_waiting(slot);
+                    if state == SampleState::Parked {
+                        self.return_to_place(slot);
+                    }
+                    self.state_known(slot);
+                }
+            }
+        }
+    }
+
+    /// Takes a sample out of its session's list, and off its timer.
+    pub(super) fn stop_waiting(&mut self, slot: Slot) {
+        let entry = &self.samples[slot];
+        let session = &mut self.sessions[entry.session];
+        match entry.state {
+            SampleState::AwaitingSessionEnd => {
+                session.awaiting_end.remove(&mut self.waiting_links, slot);
+            }
+            state => {
+                session.awaiting_state.remove(&mut self.waiting_links, slot);
+                if state == SampleState::AwaitingState && entry.sample.group.is_none() {
+                    self.park_timers.remove(&mut self.park_timer_links, slot);
+                }
+            }
+        }
+    }
+
+    fn state_known(&mut self, slot: Slot) {
+        self.samples[slot].stamp(Stage::StateKnown, self.now, self.learner);
+        let session = self.samples[slot].session;
+        if self.config.reward_judging.fire_on_turn_end || self.sessions[session].ended {
+            return self.enter_rollout(slot);
+        }
+        self.in_state(slot, SampleState::AwaitingSessionEnd);
+        self.sessions[session].awaiting_end.push_back(&mut self.waiting_links, slot);
+    }
+
+    /// People who read an answer must not close the gate for everyone: the turn that has waited
+    /// longest gives its place back.
+    pub(super) fn park_next(&mut self) {
+        let Some(slot) = self.park_timers.pop_front(&mut self.park_timer_links) else { return };
+        self.in_state(slot, SampleState::Parked);
+        self.ledger.parkings += 1;
+        self.release_slot(slot);
+        self.release_room(slot);
+        self.set_exempt(slot, true);
+        self.places -= 1;
+        self.admission_due = true;
+    }
+
+    /// A parked sample may have a place again: it would be trained within η.
+    fn may_return(&self, slot: Slot) -> bool {
+        let head = self.samples[slot].sample.head.number();
+        let age = self.learner.number().saturating_sub(head);
+        // Trained next, it would be as stale as a sample that starts now on weights of its age.
+        let as_old = self.gate_view(DeployVersion::new(head));
+        age <= self.bound_steps() && self.gate.capacity(&as_old) > 0 && self.room_to_reserve()
+    }
+
+    fn return_to_place(&mut self, slot: Slot) {
+        self.places += 1;
+        self.reserve_room(slot);
+        self.set_exempt(slot, false);
+    }
+}
+
+/// Environments.
+impl Scheduler {
+    pub(super) fn handle_session_started(&mut self, id: SessionId) {
+        let slot = self.open_session(id);
+        if self.sessions[slot].environment != Environment::None {
+            return self.ignore();
+        }
+        self.sessions[slot].environment = Environment::Waiting;
+        self.environment_line.push_back(&mut self.environment_links, slot);
+    }
+
+    /// Resets environments for the sessions that have waited longest, while there are free ones.
+    pub(super) fn start_environments(&mut self) {
+        let limit = self.config.environment_hosting.max_envs;
+        while limit == 0 || self.environments < limit {
+            let Some(slot) = self.environment_line.pop_front(&mut self.environment_links) else {
+                return;
+            };
+            self.environments += 1;
+            self.sessions[slot].environment_tries = 0;
+            self.reset_environment(slot);
+        }
+    }
+
+    fn reset_environment(&mut self, slot: Slot) {
+        let (session, attempt) = self.next_environment_attempt(slot, Environment::Resetting);
+        self.reset_timers.push_back(&mut self.environment_links, slot);
+        self.act(Action::ResetEnvironment { session, attempt });
+    }
+
+    /// A turn has ended: the session's environment, if it has one, takes it.
+    pub(super) fn step_environment(&mut self, slot: Slot) {
+        if self.sessions[slot].environment == Environment::Idle {
+            self.sessions[slot].environment_tries = 0;
+            self.start_environment_step(slot);
+        }
+    }
+
+    fn start_environment_step(&mut self, slot: Slot) {
+        let (session, attempt) = self.next_environment_attempt(slot, Environment::Stepping);
+        self.step_timers.push_back(&mut self.environment_links, slot);
+        self.act(Action::StepEnvironment { session, attempt });
+    }
+
+    fn next_environment_attempt(&mut self, slot: Slot, next: Environment) -> (SessionId, u32) {
+        let session = &mut self.sessions[slot];
+        session.environment = next;
+        session.environment_attempt += 1;
+        session.environment_tries += 1;
+        session.environment_since = self.now;
+        (session.id, session.environment_attempt)
+    }
+
+    fn leave_environment_timer(&mut self, slot: Slot) {
+        match self.sessions[slot].environment {
+            Environment::Resetting => self.reset_timers.remove(&mut self.environment_links, slot),
+            Environment::Stepping => self.step_timers.remove(&mut self.environment_links, slot),
+            _ => {}
+        }
+    }
+
+    pub(super) fn handle_environment_ended(
+        &mut self,
+        id: SessionId,
+        attempt: u32,
+        outcome: EnvironmentOutcome,
+    ) {
+        let Some(slot) = self.session_of.get(id.0) else { return self.ignore() };
+        let session = &self.sessions[slot];
+        let state = session.environment;
+        let working = matches!(state, Environment::Resetting | Environment::Stepping);
+        if !working || session.environment_attempt != attempt {
+            return self.ignore();
+        }
+        self.leave_environment_timer(slot);
+        self.touch_session(slot);
+        match outcome {
+            EnvironmentOutcome::Failed => self.environment_failed(slot),
+            EnvironmentOutcome::Ready | EnvironmentOutcome::Done => {
+                self.sessions[slot].environment = Environment::Idle;
+                if state == Environment::Stepping {
+                    self.deliver_state(slot);
+                }
+                if outcome == EnvironmentOutcome::Done {
+                    self.end_session(slot);
+                }
+            }
+        }
+    }
+
+    /// A reset or step failed: again, or the session is over.
+    fn environment_failed(&mut self, slot: Slot) {
+        let again =
+            self.sessions[slot].environment_tries <= self.config.environment_hosting.retries;
+        match self.sessions[slot].environment {
+            Environment::Resetting if again => self.reset_environment(slot),
+            Environment::Stepping if again => self.start_environment_step(slot),
+            _ => {
+                self.sessions[slot].environment = Environment::Idle;
+                while let Some(sample) = self.sessions[slot].awaiting_state.front() {
+                    self.discard(sample, Discard::EnvironmentFailed);
+                }
+                self.end_session(slot);
+            }
+        }
+    }
+
+    pub(super) fn reset_timed_out(&mut self) {
+        if let Some(slot) = self.reset_timers.front() {
+            self.environment_timed_out(slot);
+        }
+    }
+
+    pub(super) fn step_timed_out(&mut self) {
+        if let Some(slot) = self.step_timers.front() {
+            self.environment_timed_out(slot);
+        }
+    }
+
+    fn environment_timed_out(&mut self, slot: Slot) {
+        self.cancel_environment(slot);
+        self.environment_failed(slot);
+    }
+
+    fn cancel_environment(&mut self, slot: Slot) {
+        self.leave_environment_timer(slot);
+        let session = &self.sessions[slot];
+        let (session, attempt) = (session.id, session.environment_attempt);
+        self.act(Action::CancelEnvironment { session, attempt });
+    }
+
+    fn free_environment(&mut self, slot: Slot) {
+        match self.sessions[slot].environment {
+            Environment::None => return,
+            Environment::Waiting => {
+                self.environment_line.remove(&mut self.environment_links, slot);
+            }
+            Environment::Idle => self.environments -= 1,
+            Environment::Resetting | Environment::Stepping => {
+                self.cancel_environment(slot);
+                self.environments -= 1;
+            }
+        }
+        self.sessions[slot].environment = Environment::None;
+        let session = self.sessions[slot].id;
+        self.act(Action::EndSession { session });
+    }
+}

@@ -1,0 +1,323 @@
+//! How weights reach the replicas.
+//!
+//! A publication saves the learner's weights, then each replica that lacks them goes through
+//! [`Sync`]: it is drained (where the mode drains), fetches the weights, and loads them. Whatever
+//! fails, the gate reopens on the replicas that hold whole weights, and the publication is tried
+//! again on a timer of its own.
+
+use serde::{Deserialize, Serialize};
+
+use super::Scheduler;
+use super::state::Sync;
+use super::timers::due;
+use crate::action::{Action, InFlight, RunError};
+use crate::config::SyncMode;
+use crate::id::{PublicationId, ReplicaId};
+use crate::input::WeightsEvent;
+use crate::time::{Span, Time};
+use crate::version::{DeployVersion, LearnerVersion};
+
+const MAX_RETRY_DELAY: Span = Span::from_secs(60);
+
+/// The way of one version to the replicas.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub(crate) struct Publication {
+    id: PublicationId,
+    pub(crate) version: LearnerVersion,
+    /// The mode it began with.
+    mode: SyncMode,
+    /// Set while the weights are being saved.
+    pub(crate) saving_since: Option<Time>,
+    /// Set while the gate is closed for it.
+    closed_since: Option<Time>,
+    failed: bool,
+}
+
+/// The weights channel.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub(crate) struct Weights {
+    next_id: u64,
+    pub(crate) current: Option<Publication>,
+    /// Failed publications in a row.
+    failures: u32,
+    pub(crate) retry_at: Option<Time>,
+    /// How long the gate was closed the last time.
+    pub(crate) last_window: Span,
+}
+
+impl Weights {
+    /// Every replica takes no new turns.
+    pub(crate) fn gate_closed(&self) -> bool {
+        self.current.is_some_and(|publication| publication.closed_since.is_some())
+    }
+}
+
+impl Scheduler {
+    /// A publication starts when a replica is `publish_interval` steps behind, or can serve no
+    /// training request without one.
+    pub(super) fn start_publication_if_due(&mut self) {
+        if self.weights.current.is_some() || self.weights.retry_at.is_some() {
+            return;
+        }
+        let interval = self.config.policy_training.publish_interval.max(1);
+        let due = self.replicas.iter().any(|replica| {
+            let lag = self.learner.publish_lag_of(replica.deploy).unwrap_or(0);
+            replica.alive
+                && (lag >= interval || !replica.whole || self.is_lost(replica.deploy.number()))
+        });
+        if due || self.line_needs_newer_weights() {
+            self.publish();
+        }
+    }
+
+    /// A turn that was interrupted may not go on with the weights that there are.
+    fn line_needs_newer_weights(&self) -> bool {
+        let Some(slot) = self.line.front() else { return false };
+        let newest = self.replicas.iter().filter(|r| r.up()).map(|r| r.deploy).max();
+        newest.is_some_and(|newest| newest < self.floor(slot))
+    }
+
+    fn publish(&mut self) {
+        let publication = PublicationId(self.weights.next_id);
+        self.weights.next_id += 1;
+        self.weights.current = Some(Publication {
+            id: publication,
+            version: self.learner,
+            mode: self.config.policy_serving.sync_mode,
+            saving_since: Some(self.now),
+            closed_since: None,
+            failed: false,
+        });
+        self.act(Action::Publish { publication, version: self.learner });
+    }
+
+    pub(super) fn handle_weights(&mut self, id: PublicationId, event: WeightsEvent) {
+        let Some(current) = self.weights.current.filter(|current| current.id == id) else {
+            return self.ignore();
+        };
+        let saving = current.saving_since.is_some();
+        match event {
+            WeightsEvent::Saved if saving => self.distribute(),
+            WeightsEvent::SaveFailed if saving => self.publication_failed(),
+            WeightsEvent::Saved | WeightsEvent::SaveFailed => self.ignore(),
+            WeightsEvent::Transferred(replica)
+            | WeightsEvent::TransferFailed(replica)
+            | WeightsEvent::Loaded(replica)
+            | WeightsEvent::LoadFailed { replica, .. } => self.handle_load_event(replica, event),
+        }
+    }
+
+    fn handle_load_event(&mut self, replica: ReplicaId, event: WeightsEvent) {
+        let Some(index) = self.replica_index(replica) else { return self.ignore() };
+        let sync = self.replicas[index].sync;
+        if !matches!(sync, Sync::Transferring(_) | Sync::Loading(_)) {
+            return self.ignore();
+        }
+        match event {
+            WeightsEvent::Transferred(_) => self.replicas[index].sync = Sync::Loading(self.now),
+            WeightsEvent::Loaded(_) => self.replica_loaded(index),
+            WeightsEvent::LoadFailed { intact: false, .. } => self.replica_broken(index),
+            _ => self.replica_kept_old_weights(index),
+        }
+    }
+
+    /// The weights are saved: closes what has to be closed and begins.
+    fn distribute(&mut self) {
+        let Some(mut current) = self.weights.current else { return };
+        current.saving_since = None;
+        let pauses = matches!(
+            current.mode,
+            SyncMode::PauseDrain | SyncMode::PauseAbort | SyncMode::PauseKeep
+        );
+        let version = DeployVersion::of(current.version);
+        for index in 0..self.replicas.len() {
+            let lost = self.is_lost(self.replicas[index].deploy.number());
+            let replica = &mut self.replicas[index];
+            replica.closed |= pauses;
+            if replica.alive && (replica.deploy < version || !replica.whole || lost) {
+                replica.sync = Sync::Waiting;
+            }
+        }
+        current.closed_since = pauses.then_some(self.now);
+        self.weights.current = Some(current);
+        for index in self.replicas_waiting() {
+            match current.mode {
+                SyncMode::PauseDrain => self.replicas[index].sync = Sync::Draining(self.now),
+                SyncMode::PauseAbort => {
+                    self.replicas[index].sync = Sync::Aborting;
+                    self.abort_turns(index);
+                }
+                SyncMode::PauseKeep => self.load(index, InFlight::Frozen),
+                SyncMode::InFlight => self.load(index, InFlight::Running),
+                SyncMode::Rolling => {}
+            }
+        }
+    }
+
+    fn replicas_waiting(&self) -> Vec<usize> {
+        let waiting = self.replicas.iter().enumerate();
+        waiting.filter(|(_, r)| r.sync == Sync::Waiting).map(|(index, _)| index).collect()
+    }
+
+    /// Goes on with the publication under way, as far as it can.
+    pub(super) fn advance_publication(&mut self) {
+        let Some(current) = self.weights.current.filter(|p| p.saving_since.is_none()) else {
+            return;
+        };
+        let draining = |sync: Sync| matches!(sync, Sync::Draining(_) | Sync::Aborting);
+        let loading = |sync: Sync| matches!(sync, Sync::Transferring(_) | Sync::Loading(_));
+        if current.mode == SyncMode::Rolling
+            && !self.replicas.iter().any(|r| draining(r.sync) || loading(r.sync))
+            && let Some(index) = self.replicas.iter().position(|r| r.sync == Sync::Waiting)
+        {
+            self.replicas[index].closed = true;
+            self.replicas[index].sync = Sync::Draining(self.now);
+        }
+        let drained = |r: &super::state::Replica| !draining(r.sync) || r.turns.is_empty();
+        if self.replicas.iter().all(drained) {
+            for index in 0..self.replicas.len() {
+                if draining(self.replicas[index].sync) {
+                    self.load(index, InFlight::Drained);
+                }
+            }
+        }
+        if self.replicas.iter().all(|replica| replica.sync == Sync::Idle) {
+            self.finish_publication(current);
+        }
+    }
+
+    fn load(&mut self, index: usize, in_flight: InFlight) {
+        let Some(current) = self.weights.current else { return };
+        let replica = &mut self.replicas[index];
+        replica.sync = Sync::Transferring(self.now);
+        let in_flight = if replica.turns.is_empty() { InFlight::Drained } else { in_flight };
+        let (turns, replica) = (replica.turns, replica.id);
+        for turn in turns.iter(&self.turn_links) {
+            self.turns[turn].may_mix = true;
+        }
+        self.act(Action::Load {
+            publication: current.id,
+            replica,
+            version: DeployVersion::of(current.version),
+            in_flight,
+            kv: self.config.policy_serving.kv_on_sync,
+        });
+    }
+
+    fn replica_loaded(&mut self, index: usize) {
+        let Some(current) = self.weights.current else { return };
+        let replica = &mut self.replicas[index];
+        replica.deploy = DeployVersion::of(current.version);
+        replica.whole = true;
+        self.replica_done(index);
+    }
+
+    fn replica_kept_old_weights(&mut self, index: usize) {
+        self.mark_failed();
+        self.replica_done(index);
+    }
+
+    fn replica_broken(&mut self, index: usize) {
+        self.mark_failed();
+        self.replicas[index].whole = false;
+        self.lose_turns(index);
+        self.replica_done(index);
+    }
+
+    fn mark_failed(&mut self) {
+        if let Some(current) = &mut self.weights.current {
+            current.failed = true;
+        }
+    }
+
+    fn replica_done(&mut self, index: usize) {
+        self.replicas[index].sync = Sync::Idle;
+        self.replicas[index].closed = self.weights.gate_closed();
+        self.admission_due = true;
+    }
+
+    fn finish_publication(&mut self, current: Publication) {
+        self.reopen();
+        if current.failed {
+            return self.retry_later();
+        }
+        self.ledger.publications += 1;
+        self.weights.failures = 0;
+    }
+
+    /// The gate reopens, whatever happened.
+    fn reopen(&mut self) {
+        let current = self.weights.current.take();
+        if let Some(since) = current.and_then(|publication| publication.closed_since) {
+            self.weights.last_window = self.now.since(since);
+        }
+        for replica in &mut self.replicas {
+            replica.closed = false;
+            replica.sync = Sync::Idle;
+        }
+        self.admission_due = true;
+    }
+
+    fn publication_failed(&mut self) {
+        self.reopen();
+        self.retry_later();
+    }
+
+    fn retry_later(&mut self) {
+        self.ledger.failed_publications += 1;
+        self.weights.failures += 1;
+        let failures = self.weights.failures;
+        if failures > self.config.policy_serving.publish_retries {
+            return self.fail(RunError::PublicationFailed { attempts: failures });
+        }
+        let doubled = 1_u64.checked_shl(failures - 1).unwrap_or(u64::MAX);
+        let delay = self.config.policy_serving.publish_retry_delay.times(doubled);
+        self.weights.retry_at = Some(self.now + delay.min(MAX_RETRY_DELAY));
+    }
+
+    /// After a rollback: weights that are not yet being loaded never will be.
+    pub(super) fn abandon_publication(&mut self) {
+        let loading = |sync: Sync| matches!(sync, Sync::Transferring(_) | Sync::Loading(_));
+        if self.weights.current.is_some() && !self.replicas.iter().any(|r| loading(r.sync)) {
+            self.reopen();
+        }
+    }
+
+    /// Something of the publication takes too long.
+    pub(super) fn expire_publication(&mut self) {
+        if due(self.weights.retry_at, self.now) {
+            self.weights.retry_at = None;
+            return self.publish();
+        }
+        if self.weights.current.is_some_and(|current| current.saving_since.is_some()) {
+            return self.publication_failed();
+        }
+        for index in 0..self.replicas.len() {
+            let sync = self.replicas[index].sync;
+            if !due(self.sync_deadline(sync), self.now) {
+                continue;
+            }
+            match sync {
+                Sync::Idle | Sync::Waiting | Sync::Aborting => {}
+                Sync::Draining(_) => {
+                    self.replicas[index].sync = Sync::Aborting;
+                    self.abort_turns(index);
+                }
+                Sync::Transferring(_) => {
+                    self.cancel_load(index);
+                    self.replica_kept_old_weights(index);
+                }
+                Sync::Loading(_) => {
+                    self.cancel_load(index);
+                    self.replica_broken(index);
+                }
+            }
+        }
+    }
+
+    fn cancel_load(&mut self, index: usize) {
+        let Some(current) = self.weights.current else { return };
+        let replica = self.replicas[index].id;
+        self.act(Action::CancelLoad { publication: current.id, replica });
+    }
+}

@@ -1,0 +1,40 @@
+//! A small map from ids, for what is in flight.
+
+use hashbrown::HashTable;
+
+use crate::digest::mix;
+
+/// From an id to a value. Hashed with a fixed function; nothing depends on its order.
+#[derive(Clone, Debug)]
+pub(super) struct IdTable<V>(HashTable<(u64, V)>);
+
+impl<V> Default for IdTable<V> {
+    fn default() -> Self {
+        Self(HashTable::new())
+    }
+}
+
+impl<V> IdTable<V> {
+    pub(super) fn get(&mut self, id: u64) -> Option<&mut V> {
+        self.0.find_mut(mix(id), |&(key, _)| key == id).map(|(_, value)| value)
+    }
+
+    /// Sets the value of an id, and returns the one before.
+    pub(super) fn set(&mut self, id: u64, value: V) -> Option<V> {
+        if let Some(old) = self.get(id) {
+            return Some(std::mem::replace(old, value));
+        }
+        self.0.insert_unique(mix(id), (id, value), |&(key, _)| mix(key));
+        None
+    }
+
+    pub(super) fn remove(&mut self, id: u64) -> Option<V> {
+        let entry = self.0.find_entry(mix(id), |&(key, _)| key == id).ok()?;
+        Some(entry.remove().0.1)
+    }
+
+    /// Keeps the values for which `keep` is true; it must not depend on the order of its calls.
+    pub(super) fn retain(&mut self, mut keep: impl FnMut(&mut V) -> bool) {
+        self.0.retain(|(_, value)| keep(value));
+    }
+}

@@ -1,0 +1,58 @@
+//! The metrics of a run.
+
+use super::counts::Counts;
+use super::series::Series;
+use super::table::{METRICS, Metric};
+use super::totals::Totals;
+
+/// The metrics of a run, or of the part of it after the warm-up.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Summary {
+    values: Vec<Option<f64>>,
+    staleness: Counts,
+    staleness_part_sums: [u64; crate::core::STALENESS_PARTS.len()],
+    series: Series,
+}
+
+impl Summary {
+    pub(super) fn new(totals: &Totals<'_>, series: Series) -> Self {
+        Self {
+            values: METRICS.iter().map(|metric| (metric.value)(totals)).collect(),
+            staleness: totals.trained.head.clone(),
+            staleness_part_sums: totals.trained.parts,
+            series,
+        }
+    }
+
+    /// The value of a metric; `None` where it is undefined, for want of observations, or where no
+    /// metric has this name. Never NaN or infinite.
+    #[must_use]
+    pub fn get(&self, name: &str) -> Option<f64> {
+        self.values().find(|(metric, _)| metric.name == name)?.1
+    }
+
+    /// Every metric with its value, in the order of [`METRICS`].
+    pub fn values(&self) -> impl Iterator<Item = (&'static Metric, Option<f64>)> + '_ {
+        METRICS.iter().zip(self.values.iter().copied())
+    }
+
+    /// How many trained samples had each head staleness, in learner versions.
+    #[must_use]
+    pub const fn staleness(&self) -> &Counts {
+        &self.staleness
+    }
+
+    /// Head staleness summed over trained samples, by
+    /// [`STALENESS_PARTS`](crate::core::STALENESS_PARTS); adds up to the sum of
+    /// [`staleness`](Self::staleness) exactly.
+    #[must_use]
+    pub const fn staleness_part_sums(&self) -> &[u64; crate::core::STALENESS_PARTS.len()] {
+        &self.staleness_part_sums
+    }
+
+    /// Gauges over the whole run, the warm-up included.
+    #[must_use]
+    pub const fn series(&self) -> &Series {
+        &self.series
+    }
+}

@@ -1,0 +1,275 @@
+//! One simulated run: the core and the world, until the scenario ends.
+
+use std::io::Write;
+
+use headway_shared::action::{Action, RunError};
+use headway_shared::core::{Gauges, Scheduler};
+use headway_shared::digest::Digest;
+use headway_shared::input::Input;
+use headway_shared::metrics::{Observer, Summary};
+use headway_shared::record::{Decisions, Header, Writer};
+use headway_shared::time::{Span, Time};
+
+use crate::kernel::random::Key;
+use crate::scenario::Scenario;
+use crate::world::World;
+
+/// What a run is asked for, beside its scenario.
+#[derive(Default)]
+pub struct RunOptions<'a> {
+    /// Where the run's record goes.
+    pub record: Option<&'a mut (dyn Write + 'a)>,
+    /// Time between two rows of the series; zero: no series.
+    pub series_interval: Span,
+    /// The run ends after so many inputs at the latest; zero: no such limit.
+    pub max_inputs: u64,
+}
+
+/// Why a run ended.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Ended {
+    /// Its time was over.
+    Duration,
+    /// It had made its train steps.
+    Steps,
+    /// All that its clients had to ask was done.
+    Exhausted,
+    /// Nothing could happen any more, though clients waited for something.
+    Stalled(Stall),
+    /// The core could not go on.
+    Failed(RunError),
+    /// It had handled `max_inputs`.
+    MaxInputs,
+}
+
+/// What was where when nothing could happen any more.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Stall {
+    /// The core's levels.
+    pub gauges: Gauges,
+    /// Samples that a full batch needs.
+    pub batch: u64,
+}
+
+/// What a run gave.
+#[derive(Clone, Debug)]
+pub struct RunResult {
+    /// Its metrics, from the end of the warm-up on.
+    pub summary: Summary,
+    /// The digest of all decisions and their times.
+    pub digest: Digest,
+    /// Facts that the core was told.
+    pub inputs: u64,
+    /// When it ended.
+    pub end: Time,
+    /// The warm-up was over before the run was.
+    pub warm: bool,
+    /// Why it ended.
+    pub ended: Ended,
+}
+
+/// Why a run gave nothing.
+#[derive(Debug, thiserror::Error)]
+pub enum RunFailure {
+    /// The core could not go on.
+    #[error("the run could not go on at {at}: {error}")]
+    Core {
+        /// When.
+        at: Time,
+        /// Why.
+        error: RunError,
+        /// What it had given until then.
+        result: Box<RunResult>,
+    },
+    /// The record could not be written.
+    #[error("the record could not be written: {0}")]
+    Record(#[from] std::io::Error),
+}
+
+impl std::fmt::Display for Stall {
+    /// Names the loop that blocks.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Gauges { replicas_up, closed, votes, output_queue, rollout_queue, held, .. } =
+            self.gauges;
+        if replicas_up == 0 {
+            write!(f, "serving blocks: no replica holds whole weights")
+        } else if closed {
+            write!(f, "serving blocks: the gate is closed and nothing will open it")
+        } else if rollout_queue > 0 && votes == 0 {
+            write!(f, "judging blocks: {rollout_queue} samples wait and no vote is running")
+        } else if u64::from(output_queue) < self.batch {
+            write!(
+                f,
+                "training blocks: {output_queue} samples are ready, a batch needs {}, and no more \
+                 can come ({} outstanding, {held} requests held)",
+                self.batch, self.gauges.outstanding
+            )
+        } else {
+            write!(f, "training blocks: a batch is ready and no step starts")
+        }
+    }
+}
+
+/// Runs one replication of a scenario.
+///
+/// Equal scenario, seed and replication give equal results, byte by byte. Two scenarios at one
+/// seed and replication see the same lengths and times wherever their worlds agree.
+///
+/// # Errors
+/// If the core ends the run, or the record cannot be written.
+pub fn simulate<'a>(
+    scenario: &'a Scenario,
+    replication: u32,
+    options: RunOptions<'a>,
+) -> Result<RunResult, RunFailure> {
+    let RunOptions { record, series_interval, max_inputs } = options;
+    let mut run = Run::new(scenario, replication, series_interval, record)?;
+    let end = Time::ZERO + scenario.duration;
+    let ended = loop {
+        if run.steps_done() {
+            break Ended::Steps;
+        }
+        if max_inputs > 0 && run.decisions.inputs >= max_inputs {
+            break Ended::MaxInputs;
+        }
+        if let Some(error) = run.failed {
+            break Ended::Failed(error);
+        }
+        if let Some(input) = run.world.next_input() {
+            run.handle(&input)?;
+            continue;
+        }
+        match (run.world.next_time(), run.core.poll_timeout()) {
+            (None, None) => break run.nothing_left(),
+            (Some(event), tick) if tick.is_none_or(|tick| event <= tick) => {
+                if event > end {
+                    break Ended::Duration;
+                }
+                run.world.advance();
+            }
+            (_, Some(tick)) => {
+                if tick > end {
+                    break Ended::Duration;
+                }
+                run.world.pass_until(tick);
+                run.handle(&Input::Tick)?;
+            }
+            // The first arm of this pattern takes what is left.
+            (Some(_), None) => break Ended::Duration,
+        }
+    };
+    if ended == Ended::Duration {
+        run.world.pass_until(end);
+    }
+    run.finish(ended)
+}
+
+struct Run<'a> {
+    scenario: &'a Scenario,
+    core: Scheduler,
+    world: World,
+    observer: Observer,
+    warm: bool,
+    failed: Option<RunError>,
+    actions: Vec<Action>,
+    decisions: Decisions,
+    record: Option<Writer<&'a mut (dyn Write + 'a)>>,
+}
+
+impl<'a> Run<'a> {
+    fn new(
+        scenario: &'a Scenario,
+        replication: u32,
+        series_interval: Span,
+        record: Option<&'a mut (dyn Write + 'a)>,
+    ) -> Result<Self, RunFailure> {
+        let Scenario { name, seed, config, world, .. } = scenario;
+        // The scenario is no part of the key: two scenarios at one seed can be compared in pairs.
+        let key = Key::new(*seed, Digest::new(), replication);
+        let header = Header::new(name, scenario.digest(), *seed, replication, config);
+        Ok(Self {
+            scenario,
+            core: Scheduler::new(config.clone()),
+            world: World::new(world, config, key),
+            observer: Observer::new(config, series_interval),
+            warm: scenario.warmup == Default::default(),
+            failed: None,
+            actions: Vec::new(),
+            decisions: Decisions::default(),
+            record: record.map(|out| Writer::new(out, &header)).transpose()?,
+        })
+    }
+
+    fn handle(&mut self, input: &Input) -> Result<(), RunFailure> {
+        let now = self.world.now();
+        self.core.handle(now, input);
+        self.actions.clear();
+        while let Some(action) = self.core.poll_action() {
+            self.actions.push(action);
+        }
+        self.decisions.add(now, &self.actions);
+        if let Some(record) = &mut self.record {
+            record.input(now, input, &self.actions)?;
+        }
+        self.observer.observe(now, input, &self.actions, &self.core);
+        for &action in &self.actions {
+            if let Action::Fail { error } = action {
+                self.failed = Some(error);
+            }
+            self.world.apply(action, &self.core);
+        }
+        self.world.forget(self.core.resolved());
+        if !self.warm {
+            self.warm_up(now);
+        }
+        Ok(())
+    }
+
+    /// Drops the metrics so far when the warm-up is over.
+    fn warm_up(&mut self, now: Time) {
+        let warmup = self.scenario.warmup;
+        if self.core.ledger().steps >= u64::from(warmup.steps)
+            && now.since(Time::ZERO) >= warmup.time
+        {
+            self.warm = true;
+            self.observer.reset(now, &self.core);
+        }
+    }
+
+    fn steps_done(&self) -> bool {
+        self.scenario.steps.is_some_and(|steps| self.core.ledger().steps >= u64::from(steps))
+    }
+
+    /// Nothing will happen any more: all is done, or something blocks.
+    fn nothing_left(&self) -> Ended {
+        let gauges = self.core.gauges();
+        let Gauges { held, running, rollout_queue, votes, training, .. } = gauges;
+        let waiting = held + running + rollout_queue + votes;
+        // What is ready and too little for a batch is no sign of trouble at the end.
+        if self.world.is_exhausted() && waiting == 0 && !training {
+            return Ended::Exhausted;
+        }
+        Ended::Stalled(Stall { gauges, batch: self.scenario.config.samples_per_batch() })
+    }
+
+    fn finish(self, ended: Ended) -> Result<RunResult, RunFailure> {
+        let end = self.world.now();
+        if let Some(record) = self.record {
+            record.finish()?;
+        }
+        let result = RunResult {
+            summary: self.observer.summary(end, &self.core),
+            digest: self.decisions.digest,
+            inputs: self.decisions.inputs,
+            end,
+            warm: self.warm,
+            ended,
+        };
+        match ended {
+            Ended::Failed(error) => {
+                Err(RunFailure::Core { at: end, error, result: Box::new(result) })
+            }
+            _ => Ok(result),
+        }
+    }
+}

@@ -1,0 +1,224 @@
+//! Scenarios: a world, the scheduling sections exactly as a live configuration has them, and how
+//! long to run.
+//!
+//! A scenario is a TOML file. A live `config.toml` can be laid over it ("what would my present
+//! settings do?"), and `--set key=value` over both.
+
+mod capacity;
+mod check;
+mod clients;
+mod columns;
+mod distribution;
+mod faults;
+mod words;
+mod world;
+
+use std::path::{Path, PathBuf};
+
+use headway_shared::config::{
+    Config, Diagnostics, Document, Layers, Reader, check_sections, parse_sections,
+};
+use headway_shared::digest::Digest;
+use headway_shared::time::Span;
+
+use self::columns::Columns;
+use crate::world::settings::WorldConfig;
+
+/// What is dropped from the metrics at the start of a run: until both have passed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Warmup {
+    /// Train steps.
+    pub steps: u32,
+    /// Simulated time.
+    pub time: Span,
+}
+
+/// A named variant of a scenario.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Case {
+    /// Its name.
+    pub name: String,
+    /// What it changes, each as `key=value`.
+    pub set: Vec<String>,
+}
+
+/// A scenario, ready to run.
+#[derive(Clone, Debug)]
+pub struct Scenario {
+    /// Small letters, digits and dashes.
+    pub name: String,
+    /// One line.
+    pub title: String,
+    /// What it is about.
+    pub description: String,
+    /// Where its numbers come from.
+    pub sources: Vec<String>,
+    /// Which of its numbers are assumed.
+    pub assumed: Vec<String>,
+    /// The seed of its random streams.
+    pub seed: u64,
+    /// A run ends at this time at the latest.
+    pub duration: Span,
+    /// A run ends after so many train steps at the latest; `None`: at its time only.
+    pub steps: Option<u32>,
+    /// What is dropped from the metrics.
+    pub warmup: Warmup,
+    /// How many runs make a result where nobody says how many.
+    pub replications: u32,
+    /// What a sweep varies where nobody says what, each as `key=values`.
+    pub sweep: Vec<String>,
+    /// Its named variants.
+    pub cases: Vec<Case>,
+    /// The scheduling sections.
+    pub config: Config,
+    /// `[world]`
+    pub world: WorldConfig,
+    layers: Layers,
+    base: PathBuf,
+}
+
+/// What the `[scenario]` table says.
+struct Head {
+    name: String,
+    title: String,
+    description: String,
+    sources: Vec<String>,
+    assumed: Vec<String>,
+    seed: u64,
+    duration: Span,
+    steps: Option<u32>,
+    warmup: Warmup,
+    replications: u32,
+    sweep: Vec<String>,
+    cases: Vec<Case>,
+}
+
+impl Scenario {
+    /// Reads a scenario from its texts, lowest first; a path in it starts from `base`. Returns it
+    /// with what is suspicious about it.
+    ///
+    /// # Errors
+    /// Everything that is wrong with it.
+    pub fn load(layers: &Layers, base: &Path) -> Result<(Self, Diagnostics), Diagnostics> {
+        let mut document = layers.merge()?;
+        let (head, config, world) = {
+            let Document { sources, root, findings } = &mut document;
+            let mut reader = Reader::new(root, sources.start(), findings);
+            let head = head(reader.table("scenario"));
+            let config = parse_sections(&mut reader);
+            let mut columns = Columns::new(base, sources, findings);
+            let variant = |set: &[String]| variant(layers, set);
+            let world = world::read(&mut reader, &mut columns, findings, &variant);
+            reader.finish();
+            (head, config, world)
+        };
+        check_sections(&document, &config);
+        if !document.findings.has_errors() {
+            check::check(&document, &config, &world);
+        }
+        let Head { name, title, description, sources, assumed, .. } = head;
+        let scenario = Self {
+            name,
+            title,
+            description,
+            sources,
+            assumed,
+            seed: head.seed,
+            duration: head.duration,
+            steps: head.steps,
+            warmup: head.warmup,
+            replications: head.replications,
+            sweep: head.sweep,
+            cases: head.cases,
+            config,
+            world,
+            layers: layers.clone(),
+            base: base.to_owned(),
+        };
+        document.finish().map(|warnings| (scenario, warnings))
+    }
+
+    /// The scenario with one more `key=value` over all that it was read from.
+    ///
+    /// # Errors
+    /// What is wrong with the assignment, or with the scenario that comes of it.
+    pub fn with_set(&self, assignment: &str) -> Result<(Self, Diagnostics), Diagnostics> {
+        self.with_sets(&[assignment.to_owned()])
+    }
+
+    /// The same with several.
+    ///
+    /// # Errors
+    /// What is wrong with an assignment, or with the scenario that comes of them.
+    pub fn with_sets(&self, assignments: &[String]) -> Result<(Self, Diagnostics), Diagnostics> {
+        Self::load(&assignments.iter().fold(self.layers.clone(), Layers::set), &self.base)
+    }
+
+    /// The digest of everything that decides what a run does, but for the seed. Texts about the
+    /// scenario and names of files are no part of it; the numbers in the files are.
+    #[must_use]
+    pub fn digest(&self) -> Digest {
+        let Self { duration, steps, warmup, config, world, .. } = self;
+        // Derived `Debug` shows every field, and numbers in their shortest exact form.
+        let text = format!("{duration:?} {steps:?} {warmup:?} {world:?} {}", config.canonical_json());
+        Digest::of(text.as_bytes())
+    }
+}
+
+/// The scheduling sections under some more assignments.
+fn variant(layers: &Layers, set: &[String]) -> Result<Config, Diagnostics> {
+    let document = set.iter().fold(layers.clone(), Layers::set).merge()?;
+    let config = parse_sections(&mut document.reader());
+    check_sections(&document, &config);
+    document.finish().map(|_| config)
+}
+
+fn head(mut table: Reader<'_>) -> Head {
+    table.require("name", "\"my-scenario\"");
+    let name = table.string("name", "scenario");
+    let plain = |letter: char| letter.is_ascii_lowercase() || letter.is_ascii_digit() || letter == '-';
+    if name.is_empty() || !name.chars().all(plain) {
+        table.error(
+            "name",
+            format!("{name:?} is no name of a scenario"),
+            "write small letters, digits and dashes: results go to a folder of that name",
+        );
+    }
+    let steps = table.u32("steps", 0, 0..=u32::MAX);
+    let limited = table.has("duration_sec") || steps > 0;
+    if !limited {
+        table.error("", "nothing ends this scenario", "add `duration_sec = 86400` or `steps = 200`");
+    }
+    let head = Head {
+        name,
+        title: table.string("title", ""),
+        description: table.string("description", ""),
+        sources: table.strings("sources"),
+        assumed: table.strings("assumed"),
+        seed: table.u64("seed", 1, 0..=u64::MAX),
+        duration: table.span_sec("duration_sec", Span::MAX),
+        steps: (steps > 0).then_some(steps),
+        warmup: Warmup {
+            steps: table.u32("warmup_steps", 0, 0..=u32::MAX),
+            time: table.span_sec("warmup_sec", Span::ZERO),
+        },
+        replications: table.u32("replications", 8, 1..=100_000),
+        sweep: table.strings("sweep"),
+        cases: table.tables("cases").into_iter().map(case).collect(),
+    };
+    if head.steps.is_some_and(|steps| head.warmup.steps >= steps)
+        || head.warmup.time >= head.duration
+    {
+        table.error("warmup_steps", "the run is over before its warm-up", "shorten the warm-up");
+    }
+    table.finish();
+    head
+}
+
+fn case(mut table: Reader<'_>) -> Case {
+    table.require("name", "\"row-1\"");
+    table.require("set", "[\"batch_size=32\"]");
+    let case = Case { name: table.string("name", ""), set: table.strings("set") };
+    table.finish();
+    case
+}

@@ -1,0 +1,233 @@
+//! What can be said about a scenario before it runs: what must fail, and what looks like trouble.
+
+use headway_shared::config::{
+    Config, Diagnostic, Document, JudgeNeeds, Origin, SyncMode, Table, keys,
+};
+use headway_shared::time::Span;
+
+use super::capacity;
+use crate::kernel::sampler::Distribution;
+use crate::world::settings::{Arrivals, ClientKind, JudgeLatency, Transfer, WorldConfig};
+
+/// A document with a scenario, as the rules see it.
+pub(super) struct Checked<'a> {
+    document: &'a Document,
+    pub(super) config: &'a Config,
+    pub(super) world: &'a WorldConfig,
+}
+
+/// Applies every rule that needs the world; reports at the keys that take part.
+pub(super) fn check(document: &Document, config: &Config, world: &WorldConfig) {
+    let checked = Checked { document, config, world };
+    checked.weights();
+    checked.serving();
+    checked.judge();
+    checked.clients();
+    capacity::check(&checked);
+}
+
+impl Checked<'_> {
+    /// Where a key is written; else its nearest table that is; else the top of the document.
+    fn place(&self, path: &str) -> Option<Origin> {
+        let root: &Table = &self.document.root;
+        let mut path = path;
+        loop {
+            if let Some(entry) = keys::locate(root, path) {
+                return Some(entry.node.origin);
+            }
+            match path.rsplit_once('.') {
+                Some((table, _)) => path = table,
+                None => return root.entries().next().map(|entry| entry.key_origin),
+            }
+        }
+    }
+
+    pub(super) fn error(&self, path: &str, message: impl Into<String>, help: impl Into<String>) {
+        if let Some(origin) = self.place(path) {
+            self.document.findings.push(Diagnostic::error(origin, message).help(help));
+        }
+    }
+
+    pub(super) fn warn(&self, path: &str, message: impl Into<String>, help: impl Into<String>) {
+        if let Some(origin) = self.place(path) {
+            self.document.findings.push(Diagnostic::warning(origin, message).help(help));
+        }
+    }
+
+    /// A time limit that nothing can keep.
+    fn unreachable(&self, key: &str, limit: Span, fastest: f64, what: &str) {
+        if limit > Span::ZERO && limit.as_secs_f64() < fastest {
+            let name = key.rsplit('.').next().unwrap_or(key);
+            self.error(
+                key,
+                format!("`{name}` is {limit}, but the fastest {what} takes {}", secs(fastest)),
+                format!("write more than {}: each one would time out", secs(fastest)),
+            );
+        }
+    }
+
+    fn weights(&self) {
+        let serving = &self.config.policy_serving;
+        let weights = &self.world.weights;
+        let (fastest_transfer, transfer) = match &weights.transfer {
+            Transfer::Time(time) => (time.min(), time.mean()),
+            Transfer::Link { copy_sec, shared: false } => (*copy_sec, *copy_sec),
+            Transfer::Link { copy_sec, shared: true } => {
+                (*copy_sec, copy_sec * f64::from(self.world.serving.replicas))
+            }
+        };
+        self.unreachable("policy_serving.save_timeout_sec", serving.save_timeout, weights.save.min(), "save");
+        self.unreachable(
+            "policy_serving.transfer_timeout_sec",
+            serving.transfer_timeout,
+            fastest_transfer,
+            "transfer",
+        );
+        self.unreachable("policy_serving.load_timeout_sec", serving.load_timeout, weights.load.min(), "load");
+        let sync = transfer + weights.load.mean();
+        let pauses = matches!(
+            serving.sync_mode,
+            SyncMode::PauseDrain | SyncMode::PauseAbort | SyncMode::PauseKeep
+        );
+        if pauses && serving.pause_timeout.as_secs_f64() < sync {
+            self.warn(
+                "policy_serving.pause_timeout_sec",
+                format!(
+                    "`pause_timeout_sec` is {}, but a weight sync takes {} on average",
+                    serving.pause_timeout,
+                    secs(sync)
+                ),
+                "turns are aborted that would have ended; elsewhere the gate never reopens: write \
+                 120 or more",
+            );
+        }
+    }
+
+    fn serving(&self) {
+        let limit = self.config.policy_serving.generation_timeout;
+        let alone = self.world.serving.replica.decode.rate(1);
+        let fastest = self.world.clients.output_tokens.min() / alone;
+        self.unreachable("policy_serving.generation_timeout_sec", limit, fastest, "generation");
+    }
+
+    fn judge(&self) {
+        let judging = &self.config.reward_judging;
+        let judge = &self.world.judge;
+        let (fastest, mean) = match &judge.latency {
+            JudgeLatency::Time(time) => (time.min(), time.mean()),
+            JudgeLatency::Tokens { base_sec, read_per_sec, write_per_sec } => {
+                let at = |read: f64, written: f64| {
+                    base_sec + read / read_per_sec + written / write_per_sec
+                };
+                let clients = &self.world.clients;
+                let shortest = clients.prompt_tokens.min() + clients.output_tokens.min();
+                let usual = clients.prompt_tokens.mean() + clients.output_tokens.mean();
+                (at(shortest, judge.verdict_tokens.min()), at(usual, judge.verdict_tokens.mean()))
+            }
+        };
+        let key = "reward_judging.judge_timeout_sec";
+        self.unreachable(key, judging.judge_timeout, fastest, "vote");
+        let limit = judging.judge_timeout.as_secs_f64();
+        if limit == 0.0 || limit < fastest {
+            return;
+        }
+        let waiting = judging.judge_concurrency.saturating_sub(judge.quota);
+        if judge.quota > 0 && waiting > 0 {
+            let share = f64::from(judging.judge_concurrency) / f64::from(judge.quota);
+            let time = share * mean;
+            if time > limit {
+                self.warn(
+                    "reward_judging.judge_concurrency",
+                    format!(
+                        "votes will time out: {} at once at an endpoint that serves {} take {} \
+                         each, queueing included, and `judge_timeout_sec` is {}",
+                        judging.judge_concurrency,
+                        judge.quota,
+                        secs(time),
+                        judging.judge_timeout
+                    ),
+                    format!("start with 2 to {} votes at once, then go up", judge.quota.max(2)),
+                );
+            }
+        } else if mean > limit {
+            self.warn(
+                key,
+                format!(
+                    "most votes will time out: a vote takes {} on average, and the limit is {}",
+                    secs(mean),
+                    judging.judge_timeout
+                ),
+                "write a larger `judge_timeout_sec`",
+            );
+        }
+    }
+
+    fn clients(&self) {
+        let clients = &self.world.clients;
+        let Config { policy_training: training, reward_judging: judging, .. } = self.config;
+        let one_turn = at_most_one(&clients.turns);
+        let environment = matches!(&clients.kind, ClientKind::Slots(slots) if slots.environment);
+        if judging.judge_needs == JudgeNeeds::NextState && one_turn && !environment {
+            self.error(
+                "reward_judging.judge_needs",
+                "nothing can be trained: a session of one turn has no next state to judge it by",
+                "write `judge_needs = \"turn\"`, or give the sessions more `turns`",
+            );
+        }
+        if training.group_size > 1 && !one_turn {
+            self.error(
+                "world.clients.turns",
+                "a group holds the rollouts of one prompt, but these sessions have several turns",
+                "write `group_size = 1`, or leave `turns` out",
+            );
+        }
+        if let ClientKind::Sessions(sessions) = &clients.kind
+            && sessions.side_share == 1.0
+        {
+            self.error(
+                "world.clients.side_share",
+                "nothing can be trained: every turn is marked `side`",
+                "write a `side_share` below 1",
+            );
+        }
+        self.supply();
+    }
+
+    /// A finite source that cannot fill one batch.
+    fn supply(&self) {
+        let clients = &self.world.clients;
+        let arrivals = match &clients.kind {
+            ClientKind::Sessions(sessions) => match &sessions.arrivals {
+                Arrivals::Replay { times } => times.len() as u64,
+                Arrivals::Poisson { .. } | Arrivals::Users { .. } => 0,
+            },
+            ClientKind::Slots(_) => 0,
+        };
+        let sessions = match (clients.limit, arrivals) {
+            (0, 0) => return,
+            (0, arrivals) => arrivals,
+            (limit, 0) => limit,
+            (limit, arrivals) => limit.min(arrivals),
+        };
+        let most = sessions as f64 * clients.turns.max();
+        let batch = self.config.samples_per_batch();
+        let short = self.config.policy_training.max_batch_wait > Span::ZERO;
+        if most < batch as f64 && !short {
+            self.error(
+                if clients.limit > 0 { "world.clients.limit" } else { "world.clients.arrivals" },
+                format!("nothing can be trained: {most} turns come, and a batch needs {batch}"),
+                "let more come, or write a smaller `batch_size`, or a `max_batch_wait_sec`",
+            );
+        }
+    }
+}
+
+fn at_most_one(turns: &Distribution) -> bool {
+    turns.max() < 1.5
+}
+
+/// A time for a message, with at most two decimals.
+pub(super) fn secs(seconds: f64) -> String {
+    let hundredths = (seconds * 100.0).round() / 100.0;
+    format!("{hundredths} s")
+}

@@ -1,0 +1,217 @@
+//! `[world]` out of a scenario file.
+
+use headway_shared::config::{Config, Diagnostic, Diagnostics, Findings, Reader, Value};
+use headway_shared::time::Span;
+
+use super::clients;
+use super::columns::Columns;
+use super::distribution::{Unit, optional, required};
+use super::faults;
+use crate::world::replica::{DecodeLaw, ReplicaSpec};
+use crate::world::settings::{
+    Environment, Judge, JudgeLatency, Serving, StepTime, Trainer, Transfer, Weights, WorldConfig,
+};
+
+/// A share.
+pub(super) const SHARE: std::ops::RangeInclusive<f64> = 0.0..=1.0;
+/// Any rate or time that is not zero.
+const POSITIVE: std::ops::RangeInclusive<f64> = 1e-9..=1e12;
+
+/// Gives the scheduling sections under some more assignments.
+pub(super) type Variant<'a> = &'a dyn Fn(&[String]) -> Result<Config, Diagnostics>;
+
+/// Reads `[world]`.
+pub(super) fn read(
+    reader: &mut Reader<'_>,
+    columns: &mut Columns<'_>,
+    findings: &Findings,
+    variant: Variant<'_>,
+) -> WorldConfig {
+    let mut world = reader.table("world");
+    let config = WorldConfig {
+        serving: serving(world.table("serving"), findings),
+        clients: clients::read(world.table("clients"), columns),
+        environment: environment(world.table("environment"), columns),
+        judge: judge(world.table("judge"), columns),
+        trainer: trainer(world.table("trainer"), columns),
+        weights: weights(world.table("weights"), columns),
+        faults: faults::read(world.table("faults"), columns, variant),
+    };
+    world.finish();
+    config
+}
+
+fn serving(mut table: Reader<'_>, findings: &Findings) -> Serving {
+    let replicas = table.u32("replicas", 1, 1..=10_000);
+    let decode = decode(&mut table, findings);
+    let prefill = table.float("prefill_tokens_per_sec", 0.0, 0.0..=1e12);
+    let kv_tokens = table.u64("kv_tokens", 0, 0..=1 << 50);
+    let serving = Serving {
+        replicas,
+        replica: ReplicaSpec {
+            decode,
+            max_batch: table.u32("max_batch", 0, 0..=u32::MAX),
+            prefill_tokens_per_sec: (prefill > 0.0).then_some(prefill),
+            cached_sessions: table.u32("cached_sessions", 0, 0..=u32::MAX),
+            kv_tokens: (kv_tokens > 0).then_some(kv_tokens),
+        },
+        speed_during_step: table.float("speed_during_step", 1.0, SHARE),
+        speed_during_load: table.float("speed_during_load", 1.0, SHARE),
+    };
+    table.finish();
+    serving
+}
+
+/// The decode law: `decode_base_sec` and `decode_per_sequence_sec`, or `decode_table`.
+fn decode(table: &mut Reader<'_>, findings: &Findings) -> DecodeLaw {
+    let rows = table.node("decode_table");
+    let law = match rows {
+        Some(node) => DecodeLaw::table(match &node.value {
+            Value::List(rows) => rows.iter().filter_map(|row| decode_row(row, findings)).collect(),
+            _ => Vec::new(),
+        }),
+        None => {
+            table.require("decode_base_sec", "0.02");
+            let base = table.float("decode_base_sec", 0.02, 0.0..=3600.0);
+            DecodeLaw::linear(base, table.float("decode_per_sequence_sec", 0.0, 0.0..=3600.0))
+        }
+    };
+    law.unwrap_or_else(|error| {
+        let key = if rows.is_some() { "decode_table" } else { "decode_base_sec" };
+        table.error(
+            key,
+            error.to_string(),
+            "write decode_table = [[1, 60], [32, 1400]]: sequences, tokens/s of all together; or \
+             decode_base_sec and decode_per_sequence_sec",
+        );
+        fallback_law()
+    })
+}
+
+#[expect(clippy::expect_used, reason = "a step of 20 ms takes some time")]
+fn fallback_law() -> DecodeLaw {
+    DecodeLaw::linear(0.02, 0.0).expect("a decode law")
+}
+
+fn decode_row(row: &headway_shared::config::Node, findings: &Findings) -> Option<(u32, f64)> {
+    let pair = match &row.value {
+        Value::List(items) => match items.as_slice() {
+            [batch, tokens] => Some((&batch.value, &tokens.value)),
+            _ => None,
+        },
+        _ => None,
+    };
+    let result = match pair {
+        Some((Value::Integer(batch), Value::Integer(tokens))) => {
+            u32::try_from(*batch).ok().map(|batch| (batch, *tokens as f64))
+        }
+        Some((Value::Integer(batch), Value::Float(tokens))) => {
+            u32::try_from(*batch).ok().map(|batch| (batch, *tokens))
+        }
+        _ => None,
+    };
+    if result.is_none() {
+        findings.push(
+            Diagnostic::error(row.origin, "this is no row of `decode_table`")
+                .help("write [sequences, tokens/s of all together], such as [32, 1400]"),
+        );
+    }
+    result
+}
+
+fn environment(mut table: Reader<'_>, columns: &mut Columns<'_>) -> Environment {
+    let environment = Environment {
+        reset: optional(&mut table, "reset", Unit::Seconds, 0.0, columns),
+        step: optional(&mut table, "step", Unit::Seconds, 0.0, columns),
+        failure_share: table.float("failure_share", 0.0, SHARE),
+        hang_share: table.float("hang_share", 0.0, SHARE),
+    };
+    table.finish();
+    environment
+}
+
+fn judge(mut table: Reader<'_>, columns: &mut Columns<'_>) -> Judge {
+    let by_tokens = table.has("read_tokens_per_sec") || table.has("write_tokens_per_sec");
+    let latency = if by_tokens {
+        if table.has("vote") {
+            table.error("vote", "`vote` and rates of tokens both say how long a vote takes", "keep one");
+        }
+        for key in ["read_tokens_per_sec", "write_tokens_per_sec"] {
+            table.require(key, "5000");
+        }
+        JudgeLatency::Tokens {
+            base_sec: table.float("base_sec", 0.0, 0.0..=1e6),
+            read_per_sec: table.float("read_tokens_per_sec", 1.0, POSITIVE),
+            write_per_sec: table.float("write_tokens_per_sec", 1.0, POSITIVE),
+        }
+    } else {
+        JudgeLatency::Time(required(&mut table, "vote", Unit::Seconds, columns))
+    };
+    let judge = Judge {
+        latency,
+        verdict_tokens: optional(&mut table, "verdict_tokens", Unit::Count, 0.0, columns),
+        quota: table.u32("quota", 0, 0..=u32::MAX),
+        finishes_abandoned: table.boolean("finishes_abandoned", false),
+        invalid_share: table.float("invalid_share", 0.0, SHARE),
+        failed_share: table.float("failed_share", 0.0, SHARE),
+        hang_share: table.float("hang_share", 0.0, SHARE),
+        positive_share: table.float("positive_share", 0.5, SHARE),
+        negative_share: table.float("negative_share", 0.0, SHARE),
+        agreement: table.float("agreement", 1.0, SHARE),
+    };
+    if judge.positive_share + judge.negative_share > 1.0 {
+        table.error(
+            "negative_share",
+            "`positive_share` and `negative_share` are more than 1 together",
+            "the rest of the samples deserve 0: leave room for it",
+        );
+    }
+    table.finish();
+    judge
+}
+
+fn trainer(mut table: Reader<'_>, columns: &mut Columns<'_>) -> Trainer {
+    let step = if table.has("step") || !table.has("sec_per_token") {
+        if table.has("sec_per_token") {
+            table.error("step", "`step` and `sec_per_token` both say how long a step takes", "keep one");
+        }
+        StepTime::Time(required(&mut table, "step", Unit::Seconds, columns))
+    } else {
+        StepTime::Tokens {
+            base_sec: table.float("base_sec", 0.0, 0.0..=1e6),
+            sec_per_token: table.float("sec_per_token", 0.0, 0.0..=1e6),
+            gpus: table.u32("gpus", 1, 1..=1_000_000),
+        }
+    };
+    let trainer = Trainer {
+        step,
+        evaluate_every: table.u32("evaluate_every_steps", 0, 0..=u32::MAX),
+        evaluate: optional(&mut table, "evaluate", Unit::Seconds, 0.0, columns),
+        checkpoint_every: table.u32("checkpoint_every_steps", 0, 0..=u32::MAX),
+        checkpoint: optional(&mut table, "checkpoint", Unit::Seconds, 0.0, columns),
+    };
+    table.finish();
+    trainer
+}
+
+fn weights(mut table: Reader<'_>, columns: &mut Columns<'_>) -> Weights {
+    let save = optional(&mut table, "save", Unit::Seconds, 0.0, columns);
+    let transfer = if table.has("size_gb") {
+        if table.has("transfer") {
+            table.error("transfer", "`transfer` and `size_gb` both say how long it takes", "keep one");
+        }
+        table.require("link_gb_per_sec", "25");
+        let size = table.float("size_gb", 1.0, POSITIVE);
+        let rate = table.float("link_gb_per_sec", 1.0, POSITIVE);
+        Transfer::Link {
+            // A copy longer than any run is as good as none.
+            copy_sec: (size / rate).min(Span::MAX.as_secs_f64()),
+            shared: table.boolean("shared_link", false),
+        }
+    } else {
+        Transfer::Time(optional(&mut table, "transfer", Unit::Seconds, 0.0, columns))
+    };
+    let load = optional(&mut table, "load", Unit::Seconds, 0.0, columns);
+    table.finish();
+    Weights { save, transfer, load }
+}

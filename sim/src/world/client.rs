@@ -1,0 +1,453 @@
+//! Clients: who asks for turns, when, and what they do with the answer.
+//!
+//! Sessions of people and agents, and slots of a closed loop, live in one table. A session waits
+//! for at most one thing at a time; its stamp tells a wake that is due from one that is stale.
+
+mod retry;
+mod session;
+
+use std::collections::VecDeque;
+
+use headway_shared::action::{Refusal, Reply};
+use headway_shared::id::{GroupId, RequestId, SessionId};
+use headway_shared::input::{EnvironmentOutcome, Input};
+use headway_shared::time::{Span, Time};
+
+pub(super) use self::retry::luck;
+use self::session::{Phase, Session};
+use super::environment::{self, Operation};
+use super::event::{Bus, Event, count, span};
+use super::serving::Kept;
+use super::settings::{Arrivals, ClientKind, Clients as Settings, Environment, Sessions};
+use super::window::Window;
+use crate::kernel::random::Component;
+
+/// Spreads the sessions of different users over ordinals without meeting: odd, so that any two
+/// users are at least 2^31 sessions and turns apart (Knuth's multiplicative hash).
+const USER_STRIDE: u64 = 0x9E37_79B1;
+/// Where a refused slot is not told when to try again.
+const SLOT_RETRY: Span = Span::from_secs(1);
+/// Returns of one turn's user that have draws of their own; beyond, they repeat.
+const RETURNS: u64 = 1 << 6;
+
+/// What a replica and a judge must know of a turn.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Turn {
+    pub(super) session: SessionId,
+    /// The entity of its draws.
+    pub(super) entity: u64,
+    pub(super) prompt_tokens: u32,
+    pub(super) output_tokens: u32,
+    /// The turn is cut at its token limit.
+    pub(super) capped: bool,
+    pub(super) luck: u64,
+}
+
+/// Sessions so far, and turns so far, of one user (of all clients, where sessions arrive).
+#[derive(Clone, Copy, Debug, Default)]
+struct Born {
+    sessions: u64,
+    turns: u64,
+}
+
+/// All clients of a run.
+#[derive(Debug)]
+pub(super) struct Clients {
+    settings: Settings,
+    group_size: u64,
+    table: Vec<Session>,
+    free: Vec<u32>,
+    by_session: Window<u32>,
+    by_request: Window<u32>,
+    next_session: u64,
+    next_request: u64,
+    born: Born,
+    users: Vec<Born>,
+    /// Requests by the time at which their client gives up, oldest first.
+    deadlines: VecDeque<(Time, RequestId)>,
+    exhausted: bool,
+}
+
+impl Clients {
+    pub(super) fn new(settings: Settings, group_size: u32) -> Self {
+        Self {
+            settings,
+            group_size: u64::from(group_size.max(1)),
+            table: Vec::new(),
+            free: Vec::new(),
+            by_session: Window::default(),
+            by_request: Window::default(),
+            next_session: 0,
+            next_request: 0,
+            born: Born::default(),
+            users: Vec::new(),
+            deadlines: VecDeque::new(),
+            exhausted: false,
+        }
+    }
+
+    /// Makes the first arrivals due.
+    pub(super) fn start(&mut self, bus: &mut Bus) {
+        match &self.settings.kind {
+            ClientKind::Slots(slots) => {
+                for slot in 0..slots.slots {
+                    self.next_task(bus, slot);
+                }
+            }
+            ClientKind::Sessions(Sessions { arrivals: Arrivals::Users { users, .. }, .. }) => {
+                let users = *users;
+                self.users = vec![Born::default(); users as usize];
+                for user in 0..users {
+                    self.pause_user(bus, user);
+                }
+            }
+            ClientKind::Sessions(_) => self.schedule_arrival(bus),
+        }
+    }
+
+    /// Whether no session or task will come any more.
+    pub(super) const fn exhausted(&self) -> bool {
+        self.exhausted
+    }
+
+    /// The turn that a request asks for, as long as its client waits for it.
+    pub(super) fn turn(&self, request: RequestId) -> Option<Turn> {
+        let slot = *self.by_request.get(request.0)?;
+        let session = &self.table[slot as usize];
+        Some(Turn {
+            session: session.id,
+            entity: session.entity(),
+            prompt_tokens: session.prompt,
+            output_tokens: session.output,
+            capped: session.output == self.settings.max_output_tokens,
+            luck: session.luck,
+        })
+    }
+
+    /// What an aborted attempt has generated, for one that resumes it.
+    pub(super) fn keep(&mut self, request: RequestId, kept: Kept) {
+        if let Some(&slot) = self.by_request.get(request.0) {
+            self.table[slot as usize].kept = kept;
+        }
+    }
+
+    /// What aborted attempts have generated.
+    pub(super) fn kept(&mut self, request: RequestId) -> Kept {
+        let slot = self.by_request.get(request.0);
+        slot.map_or_else(Kept::default, |&slot| std::mem::take(&mut self.table[slot as usize].kept))
+    }
+
+    /// A session arrives.
+    pub(super) fn arrive(&mut self, bus: &mut Bus) {
+        self.start_session(bus, 0);
+        self.schedule_arrival(bus);
+    }
+
+    /// A user starts a session.
+    pub(super) fn user(&mut self, bus: &mut Bus, user: u32) {
+        if !self.limit_reached() {
+            self.start_session(bus, user);
+            self.announce_end(bus);
+        }
+    }
+
+    /// A session's pause or delay is over.
+    pub(super) fn wake(&mut self, bus: &mut Bus, slot: u32, stamp: u32) {
+        let session = &mut self.table[slot as usize];
+        if session.stamp != stamp {
+            return;
+        }
+        match session.phase {
+            Phase::Thinking => session.next_turn(&self.settings, &bus.key),
+            Phase::Retrying => {}
+            Phase::Environment => {
+                self.operation_ended(bus, slot);
+                return;
+            }
+            Phase::Free | Phase::Asking => return,
+        }
+        self.send(bus, slot);
+    }
+
+    /// The core refused a request.
+    pub(super) fn refused(
+        &mut self,
+        bus: &mut Bus,
+        request: RequestId,
+        reason: Refusal,
+        retry_after: Span,
+    ) {
+        let Some(slot) = self.by_request.remove(request.0) else { return };
+        self.table[slot as usize].request = None;
+        if reason == Refusal::BadGroup || reason == Refusal::Ended {
+            self.leave(bus, slot);
+        } else {
+            self.retry(bus, slot, retry_after);
+        }
+    }
+
+    /// A turn is over for its client.
+    pub(super) fn replied(&mut self, bus: &mut Bus, request: RequestId, reply: Reply) {
+        let Some(slot) = self.by_request.remove(request.0) else { return };
+        let session = &mut self.table[slot as usize];
+        session.request = None;
+        match (&self.settings.kind, reply) {
+            (ClientKind::Sessions(_), Reply::Failed) => self.retry(bus, slot, Span::ZERO),
+            (ClientKind::Sessions(_), _) => {
+                if session.is_last_turn() {
+                    self.leave(bus, slot);
+                } else {
+                    let gap = session.gap;
+                    self.wait(bus, slot, Phase::Thinking, gap);
+                }
+            }
+            (ClientKind::Slots(slots), reply) if slots.environment => {
+                if reply == Reply::Failed {
+                    bus.tell(Input::SessionEnded { session: session.id });
+                    self.leave(bus, slot);
+                } else {
+                    session.phase = Phase::Environment;
+                }
+            }
+            (ClientKind::Slots(_), _) => self.leave(bus, slot),
+        }
+    }
+
+    /// The core resets or steps a session's environment.
+    pub(super) fn operate(
+        &mut self,
+        bus: &mut Bus,
+        environment: &Environment,
+        session: SessionId,
+        attempt: u32,
+        reset: bool,
+    ) {
+        let Some(&slot) = self.by_session.get(session.0) else {
+            let outcome = EnvironmentOutcome::Failed;
+            bus.tell(Input::EnvironmentEnded { session, attempt, outcome });
+            return;
+        };
+        let session = &mut self.table[slot as usize];
+        let (ordinal, last) = (session.ordinal, session.is_last_turn());
+        let (operation, time) =
+            environment::draw(environment, &bus.key, ordinal, attempt, reset, last);
+        session.operation = Some(operation);
+        session.stamp = session.stamp.wrapping_add(1);
+        if let Some(time) = time {
+            bus.after(time, Event::Session { slot, stamp: session.stamp });
+        }
+    }
+
+    /// The core gives up a reset or a step.
+    pub(super) fn cancel_operation(&mut self, bus: &mut Bus, session: SessionId, attempt: u32) {
+        let Some(&slot) = self.by_session.get(session.0) else { return };
+        let pending = &mut self.table[slot as usize].operation;
+        if pending.take_if(|operation| operation.attempt == attempt).is_some() {
+            let outcome = EnvironmentOutcome::Failed;
+            bus.tell(Input::EnvironmentEnded { session, attempt, outcome });
+        }
+    }
+
+    /// A reset or a step has ended: where the session goes on, its next turn begins.
+    fn operation_ended(&mut self, bus: &mut Bus, slot: u32) {
+        let session = &mut self.table[slot as usize];
+        let Some(Operation { attempt, reset, outcome }) = session.operation.take() else { return };
+        bus.tell(Input::EnvironmentEnded { session: session.id, attempt, outcome });
+        if outcome == EnvironmentOutcome::Ready {
+            if !reset {
+                session.next_turn(&self.settings, &bus.key);
+            }
+            self.send(bus, slot);
+        }
+    }
+
+    /// The core ended a session. Only an environment's session depends on it: people do not
+    /// notice.
+    pub(super) fn session_ended(&mut self, bus: &mut Bus, session: SessionId) {
+        let Some(&slot) = self.by_session.get(session.0) else { return };
+        let environment = matches!(&self.settings.kind, ClientKind::Slots(s) if s.environment);
+        if environment {
+            if let Some(request) = self.table[slot as usize].request.take() {
+                self.by_request.remove(request.0);
+            }
+            self.leave(bus, slot);
+        }
+    }
+
+    /// Clients whose time limit has passed give up, and try again as after a refusal.
+    pub(super) fn time_out(&mut self, bus: &mut Bus) {
+        while let Some(&(deadline, request)) = self.deadlines.front() {
+            let waiting = self.by_request.get(request.0).is_some();
+            if waiting && deadline > bus.now {
+                bus.at(deadline, Event::ClientTimeout);
+                return;
+            }
+            self.deadlines.pop_front();
+            if waiting && let Some(slot) = self.by_request.remove(request.0) {
+                self.table[slot as usize].request = None;
+                bus.tell(Input::ClientLeft { request });
+                self.retry(bus, slot, Span::ZERO);
+            }
+        }
+    }
+
+    fn limit_reached(&self) -> bool {
+        let limit = self.settings.limit;
+        limit > 0 && self.born.sessions >= limit
+    }
+
+    /// Tells the core, once, that no session will come any more.
+    fn announce_end(&mut self, bus: &mut Bus) {
+        if !self.exhausted && self.limit_reached() {
+            self.exhausted = true;
+            bus.tell(Input::SourceExhausted);
+        }
+    }
+
+    fn schedule_arrival(&mut self, bus: &mut Bus) {
+        self.announce_end(bus);
+        if self.exhausted {
+            return;
+        }
+        let ClientKind::Sessions(sessions) = &self.settings.kind else { return };
+        match &sessions.arrivals {
+            Arrivals::Poisson { per_hour } => {
+                let mut stream = bus.key.stream(Component::Arrival, self.born.sessions);
+                bus.after(span(stream.exponential() * 3600.0 / per_hour), Event::Arrival);
+            }
+            // A run's recorded arrivals fit in memory, so their number fits.
+            Arrivals::Replay { times } => match times.get(self.born.sessions as usize) {
+                Some(&time) => bus.at(time, Event::Arrival),
+                None => {
+                    self.exhausted = true;
+                    bus.tell(Input::SourceExhausted);
+                }
+            },
+            Arrivals::Users { .. } => {}
+        }
+    }
+
+    /// A user's pause begins.
+    fn pause_user(&self, bus: &mut Bus, user: u32) {
+        let ClientKind::Sessions(sessions) = &self.settings.kind else { return };
+        let Arrivals::Users { pause, .. } = &sessions.arrivals else { return };
+        let entity = u64::from(user) * USER_STRIDE + self.users[user as usize].sessions;
+        let mut stream = bus.key.stream(Component::Arrival, entity);
+        bus.after(span(pause.sample(&mut stream, entity)), Event::User { user });
+    }
+
+    /// A slot takes the next task.
+    fn next_task(&mut self, bus: &mut Bus, slot: u32) {
+        if !self.limit_reached() {
+            self.start_session(bus, slot);
+            self.announce_end(bus);
+        }
+    }
+
+    fn start_session(&mut self, bus: &mut Bus, owner: u32) {
+        let slot = self.free.pop().unwrap_or_else(|| {
+            self.table.push(Session::free());
+            // A session takes more than 100 bytes: memory ends long before `u32` does.
+            self.table.len() as u32 - 1
+        });
+        let base = u64::from(owner) * USER_STRIDE;
+        let (born, base) = match self.users.get_mut(owner as usize) {
+            Some(user) => (user, base),
+            None => (&mut self.born, 0),
+        };
+        let (ordinal, first_turn) = (base + born.sessions, base + born.turns);
+        let mut stream = bus.key.stream(Component::Session, ordinal);
+        let turns = count(self.settings.turns.sample(&mut stream, ordinal)).max(1);
+        born.sessions += 1;
+        born.turns += u64::from(turns);
+        if !self.users.is_empty() {
+            self.born.sessions += 1;
+        }
+        let id = SessionId(self.next_session);
+        self.next_session += 1;
+        self.by_session.insert(id.0, slot);
+        let group = (self.group_size > 1).then(|| GroupId(id.0 / self.group_size));
+        let session = &mut self.table[slot as usize];
+        (session.id, session.group, session.owner) = (id, group, owner);
+        (session.ordinal, session.first_turn, session.turns) = (ordinal, first_turn, turns);
+        session.begin(&self.settings, &bus.key, &mut stream);
+        match &self.settings.kind {
+            ClientKind::Slots(slots) if slots.environment => {
+                session.phase = Phase::Environment;
+                bus.tell(Input::SessionStarted { session: id });
+            }
+            _ => self.send(bus, slot),
+        }
+    }
+
+    fn send(&mut self, bus: &mut Bus, slot: u32) {
+        let request = RequestId(self.next_request);
+        self.next_request += 1;
+        self.by_request.insert(request.0, slot);
+        let session = &mut self.table[slot as usize];
+        session.phase = Phase::Asking;
+        session.request = Some(request);
+        session.kept = Kept::default();
+        session.sent += 1;
+        bus.tell(Input::Request(session.request(request)));
+        if let ClientKind::Sessions(Sessions { retries, .. }) = &self.settings.kind
+            && retries.timeout > Span::ZERO
+        {
+            let deadline = bus.now + retries.timeout;
+            if self.deadlines.is_empty() {
+                bus.at(deadline, Event::ClientTimeout);
+            }
+            self.deadlines.push_back((deadline, request));
+        }
+    }
+
+    /// The request was not answered: the client sends it again, or its user comes back later, or
+    /// leaves.
+    fn retry(&mut self, bus: &mut Bus, slot: u32, retry_after: Span) {
+        let session = &mut self.table[slot as usize];
+        let wait = match &self.settings.kind {
+            ClientKind::Slots(_) if retry_after == Span::ZERO => SLOT_RETRY,
+            ClientKind::Slots(_) => retry_after,
+            ClientKind::Sessions(Sessions { retries, .. }) => {
+                let tries = u64::from(session.returns) << 32 | u64::from(session.sent);
+                let random = luck(session.luck, tries);
+                if session.sent <= retries.max_retries {
+                    retry::delay(retries, session.sent, retry_after, random)
+                } else if luck(session.luck, u64::MAX - u64::from(session.returns))
+                    < retries.return_share
+                {
+                    let entity = session.entity() * RETURNS + u64::from(session.returns) % RETURNS;
+                    let mut stream = bus.key.stream(Component::Client, entity);
+                    (session.sent, session.returns) = (0, session.returns + 1);
+                    span(retries.return_after.sample(&mut stream, entity))
+                } else {
+                    self.leave(bus, slot);
+                    return;
+                }
+            }
+        };
+        self.wait(bus, slot, Phase::Retrying, wait);
+    }
+
+    fn wait(&mut self, bus: &mut Bus, slot: u32, phase: Phase, wait: Span) {
+        let session = &mut self.table[slot as usize];
+        session.phase = phase;
+        session.stamp = session.stamp.wrapping_add(1);
+        bus.after(wait, Event::Session { slot, stamp: session.stamp });
+    }
+
+    /// A session is over for its client; its place is free, and its owner goes on.
+    fn leave(&mut self, bus: &mut Bus, slot: u32) {
+        let session = &mut self.table[slot as usize];
+        session.stamp = session.stamp.wrapping_add(1);
+        session.phase = Phase::Free;
+        let owner = session.owner;
+        self.by_session.remove(session.id.0);
+        self.free.push(slot);
+        match &self.settings.kind {
+            ClientKind::Slots(_) => self.next_task(bus, owner),
+            ClientKind::Sessions(_) if !self.users.is_empty() => self.pause_user(bus, owner),
+            ClientKind::Sessions(_) => {}
+        }
+    }
+}

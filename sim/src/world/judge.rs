@@ -1,0 +1,227 @@
+//! Judges: an endpoint with a quota, votes that take time, and what they say.
+
+use std::collections::VecDeque;
+
+use headway_shared::core::Sample;
+use headway_shared::id::{SampleId, VoteId};
+use headway_shared::input::{Input, Score, VoteOutcome};
+use headway_shared::time::{Span, Time};
+
+use super::event::{Bus, Event, count, span};
+use super::settings::{Judge as Settings, JudgeLatency};
+use super::window::Window;
+use crate::kernel::random::{Component, Stream};
+
+/// Votes of one sample that have draws of their own; beyond (15 votes with retries), they repeat.
+const VOTES: u64 = 1 << 6;
+const ONE: Score = 1_000_000;
+
+/// What the judge knows of a sample.
+#[derive(Clone, Copy, Debug)]
+struct Judged {
+    /// The entity of its turn's draws.
+    entity: u64,
+    /// Votes started so far.
+    votes: u32,
+}
+
+/// Where a vote is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    Free,
+    /// The endpoint has not begun with it.
+    Queued,
+    /// The endpoint works on it.
+    Served,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Vote {
+    stamp: u32,
+    state: State,
+    id: VoteId,
+    /// Nobody waits for it any more.
+    abandoned: bool,
+    /// Time at the endpoint; `None`: for ever.
+    time: Option<Span>,
+    outcome: VoteOutcome,
+    tokens: u32,
+}
+
+/// The judge's endpoint.
+#[derive(Debug)]
+pub(super) struct Judge {
+    settings: Settings,
+    samples: Window<Judged>,
+    votes: Vec<Vote>,
+    free: Vec<u32>,
+    by_id: Window<u32>,
+    queue: VecDeque<(u32, u32)>,
+    served: u32,
+    /// No vote ends before this.
+    hangs_until: Time,
+}
+
+impl Judge {
+    pub(super) fn new(settings: Settings) -> Self {
+        Self {
+            settings,
+            samples: Window::default(),
+            votes: Vec::new(),
+            free: Vec::new(),
+            by_id: Window::default(),
+            queue: VecDeque::new(),
+            served: 0,
+            hangs_until: Time::ZERO,
+        }
+    }
+
+    /// A turn became a sample.
+    pub(super) fn admitted(&mut self, sample: SampleId, entity: u64) {
+        if self.samples.get(sample.0).is_none() {
+            self.samples.insert(sample.0, Judged { entity, votes: 0 });
+        }
+    }
+
+    /// A sample has left the ledger.
+    pub(super) fn resolved(&mut self, sample: SampleId) {
+        self.samples.remove(sample.0);
+    }
+
+    /// No vote ends before `span` has passed.
+    pub(super) fn hang(&mut self, bus: &Bus, span: Span) {
+        self.hangs_until = self.hangs_until.max(bus.now + span);
+    }
+
+    /// The core asks for a vote.
+    pub(super) fn start(&mut self, bus: &mut Bus, id: VoteId, sample: SampleId, facts: Option<&Sample>) {
+        let Some(judged) = self.samples.get_mut(sample.0) else {
+            bus.tell(ended(id, VoteOutcome::Failed, 0));
+            return;
+        };
+        let Judged { entity, votes } = *judged;
+        judged.votes += 1;
+        let read = facts.map_or(0, |facts| facts.prompt_tokens.saturating_add(facts.tokens));
+        let vote = self.draw(bus, id, entity, votes, read);
+        let slot = self.free.pop().unwrap_or_else(|| {
+            self.votes.push(vote);
+            // A vote takes 48 bytes: memory ends long before `u32` does.
+            self.votes.len() as u32 - 1
+        });
+        let stamp = self.votes[slot as usize].stamp.wrapping_add(1);
+        self.votes[slot as usize] = Vote { stamp, ..vote };
+        self.by_id.insert(id.0, slot);
+        if self.settings.quota == 0 || self.served < self.settings.quota {
+            self.serve(bus, slot);
+        } else {
+            self.queue.push_back((slot, stamp));
+        }
+    }
+
+    /// The core no longer needs a vote. An endpoint that does not notice works on.
+    pub(super) fn cancel(&mut self, bus: &mut Bus, id: VoteId) {
+        let Some(slot) = self.by_id.remove(id.0) else { return };
+        bus.tell(ended(id, VoteOutcome::Failed, 0));
+        let vote = &mut self.votes[slot as usize];
+        vote.abandoned = true;
+        // One that hangs for ever holds no work that could be finished.
+        if self.settings.finishes_abandoned && vote.time.is_some() {
+            return;
+        }
+        let was_served = vote.state == State::Served;
+        self.release(slot);
+        if was_served {
+            self.serve_next(bus);
+        }
+    }
+
+    /// A vote is due.
+    pub(super) fn due(&mut self, bus: &mut Bus, slot: u32, stamp: u32) {
+        let vote = self.votes[slot as usize];
+        if vote.stamp != stamp {
+            return;
+        }
+        if bus.now < self.hangs_until {
+            bus.at(self.hangs_until, Event::Vote { slot, stamp });
+            return;
+        }
+        if !vote.abandoned {
+            self.by_id.remove(vote.id.0);
+            bus.tell(ended(vote.id, vote.outcome, vote.tokens));
+        }
+        self.release(slot);
+        self.serve_next(bus);
+    }
+
+    /// Draws a vote: `votes` were started before it on the turn `entity`.
+    fn draw(&self, bus: &Bus, id: VoteId, entity: u64, votes: u32, read: u32) -> Vote {
+        let settings = &self.settings;
+        let ordinal = entity * VOTES + u64::from(votes) % VOTES;
+        let stream = &mut bus.key.stream(Component::Judge, ordinal);
+        let verdict = count(settings.verdict_tokens.sample(stream, ordinal));
+        let secs = match &settings.latency {
+            JudgeLatency::Time(time) => time.sample(stream, ordinal),
+            JudgeLatency::Tokens { base_sec, read_per_sec, write_per_sec } => {
+                base_sec + f64::from(read) / read_per_sec + f64::from(verdict) / write_per_sec
+            }
+        };
+        let hangs = settings.hang_share > 0.0 && stream.chance(settings.hang_share);
+        let outcome = if settings.failed_share > 0.0 && stream.chance(settings.failed_share) {
+            VoteOutcome::Failed
+        } else if settings.invalid_share > 0.0 && stream.chance(settings.invalid_share) {
+            VoteOutcome::Invalid
+        } else if stream.chance(settings.agreement) {
+            // What the sample deserves is the sample's own draw, the same for each of its votes.
+            VoteOutcome::Score(self.score(&mut bus.key.stream(Component::Score, entity)))
+        } else {
+            VoteOutcome::Score(self.score(stream))
+        };
+        let tokens = read.saturating_add(verdict);
+        let time = (!hangs).then(|| span(secs));
+        Vote { stamp: 0, state: State::Queued, id, abandoned: false, time, outcome, tokens }
+    }
+
+    fn score(&self, stream: &mut Stream) -> Score {
+        let random = stream.uniform();
+        if random < self.settings.positive_share {
+            ONE
+        } else if random < self.settings.positive_share + self.settings.negative_share {
+            -ONE
+        } else {
+            0
+        }
+    }
+
+    fn serve(&mut self, bus: &mut Bus, slot: u32) {
+        let vote = &mut self.votes[slot as usize];
+        vote.state = State::Served;
+        self.served += 1;
+        if let Some(time) = vote.time {
+            bus.after(time, Event::Vote { slot, stamp: vote.stamp });
+        }
+    }
+
+    /// The endpoint takes the next vote of its queue, if it has room for one.
+    fn serve_next(&mut self, bus: &mut Bus) {
+        while self.settings.quota == 0 || self.served < self.settings.quota {
+            let Some((slot, stamp)) = self.queue.pop_front() else { return };
+            if self.votes[slot as usize].stamp == stamp {
+                self.serve(bus, slot);
+            }
+        }
+    }
+
+    fn release(&mut self, slot: u32) {
+        let vote = &mut self.votes[slot as usize];
+        if vote.state == State::Served {
+            self.served -= 1;
+        }
+        vote.state = State::Free;
+        vote.stamp = vote.stamp.wrapping_add(1);
+        self.free.push(slot);
+    }
+}
+
+const fn ended(vote: VoteId, outcome: VoteOutcome, tokens: u32) -> Input {
+    Input::VoteEnded { vote, outcome, tokens, judge_version: 0 }
+}
