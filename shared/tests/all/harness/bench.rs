@@ -33,7 +33,7 @@ impl Drop for Bench {
     /// A test that fails shows what happened last.
     fn drop(&mut self) {
         if std::thread::panicking() {
-            let from = self.record.len().saturating_sub(12);
+            let from = self.record.len().saturating_sub(60);
             for (index, (now, input)) in self.record.iter().enumerate().skip(from) {
                 let start = if index == 0 { 0 } else { self.ends[index - 1] };
                 println!("{now} {input:?} -> {:?}", &self.log[start..self.ends[index]]);
