@@ -19,7 +19,7 @@ impl Scheduler {
             && self.sessions_recounted()
             && self.ages_recounted()
             && self.room_recounted() == (self.rollout.reserved, self.output.reserved);
-        if !recounted { println!("AUDIT {} {:?}{:?} {}/{} env{} held{} sess{} ages{} room{:?}{:?}", self.states_recounted() == self.ledger.in_state, self.places_recounted(), (self.places, self.places_ready), self.occupied_recounted(), self.occupied, self.environments_recounted() == self.environments, self.held_recounted() == self.ledger.held, self.sessions_recounted(), self.ages_recounted(), self.room_recounted(), (self.rollout.reserved, self.output.reserved));
+        if !recounted {
             eprintln!(
                 "AUDIT {} {} {} {} {} {} {} {}",
                 self.states_recounted() == self.ledger.in_state,
