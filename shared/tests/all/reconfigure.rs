@@ -270,7 +270,8 @@ fn what_blocks_in_front_of_a_queue_keeps_to_its_new_size() {
         let mut bench = Bench::new(|c| {
             c.policy_training.max_head_off_policyness = 9;
             c.reward_judging.judge_concurrency = 8;
-            c.queue.output = Queue { max_size: 2, queue_type: QueueOrder::Fifo, drop_policy: Block };
+            c.queue.output =
+                Queue { max_size: 2, queue_type: QueueOrder::Fifo, drop_policy: Block };
         });
         for session in 0..9 {
             bench.scored(session, GOOD);
