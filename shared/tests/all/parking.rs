@@ -3,6 +3,7 @@
 use headway_shared::action::{Discard, Refusal};
 use headway_shared::config::{Bound, GateKind, JudgeNeeds};
 use headway_shared::core::SampleState;
+use headway_shared::input::Input;
 
 use super::harness::{Bench, Delay, GOOD, Plan, World, secs, small};
 
@@ -67,17 +68,18 @@ fn a_parked_turn_that_is_too_old_is_discarded() {
 }
 
 #[test]
-fn a_parked_turn_within_eta_but_without_a_place_is_discarded() {
+fn a_parked_turn_without_a_place_comes_back_when_there_is_one() {
     let mut bench = readers();
     let sample = bench.turn(0);
     bench.advance(secs(30));
     another_step(&mut bench, 10);
     // At lag 1 it needs one of (2 + 1 - 1) * 2 places.
-    for session in 20..24 {
-        bench.admit(session);
-    }
+    let others = [20, 21, 22, 23].map(|session| bench.admit(session));
     bench.next_state(0);
-    assert_eq!(bench.fate(sample), Some(Discard::StaleParked));
+    assert_eq!((bench.fate(sample), bench.votes_on(sample)), (None, 0));
+    // One leaves: what comes back goes before what is new.
+    bench.give(Input::ClientLeft { request: others[0] });
+    assert_eq!((bench.core.ledger().parked(), bench.votes_on(sample)), (0, 1));
 }
 
 #[test]
