@@ -97,7 +97,7 @@ fn the_warm_up_is_no_part_of_the_metrics() {
     assert!(warm.warm);
     let duration = warm.summary.get("duration_seconds").unwrap();
     assert!(duration < warm.end.as_secs_f64() * 0.7, "{duration}");
-    let cold = run(&load(SLOTS, &["scenario.warmup_sec=100000"]));
+    let cold = run(&load(SLOTS, &["scenario.warmup_sec=80000"]));
     assert!(!cold.warm);
 }
 

@@ -19,7 +19,7 @@ fn an_unknown_key_names_its_place_and_the_nearest_key() {
     let problems = problems(&text, &[]);
     assert!(problems.contains("unknown key `slot` in [world.clients]"), "{problems}");
     assert!(problems.contains("did you mean `slots`?"), "{problems}");
-    assert!(problems.contains("test.toml:17:1"), "{problems}");
+    assert!(problems.contains("test.toml:18:1"), "{problems}");
 }
 
 #[test]
@@ -46,7 +46,7 @@ fn a_distribution_of_an_unknown_kind_names_the_nearest() {
 
 #[test]
 fn a_scenario_that_nothing_ends_is_refused() {
-    let problems = problems(&SLOTS.replace("steps = 20", ""), &[]);
+    let problems = problems(&SLOTS.replace("steps = 20", "").replace("duration_sec = 86400", ""), &[]);
     assert!(problems.contains("nothing ends this scenario"), "{problems}");
 }
 

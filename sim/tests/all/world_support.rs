@@ -16,6 +16,7 @@ use headway_sim::world::World;
 pub(crate) const SLOTS: &str = r#"
 [scenario]
 name = "small"
+duration_sec = 86400
 steps = 20
 
 [reward_judging]
