@@ -4,6 +4,7 @@
 
 mod all {
     mod properties;
+    mod reference;
     mod replica;
     mod samplers;
     mod theory;
