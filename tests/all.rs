@@ -1,0 +1,14 @@
+//! Tests of the command line, through the real binary.
+
+#![allow(clippy::expect_used, clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod all {
+    mod help;
+    mod identity;
+    mod killed;
+    mod outcome;
+    mod pipe;
+    mod record;
+    mod support;
+    mod wrong_input;
+}
