@@ -1,6 +1,6 @@
 //! Integration tests of the simulated world, as one binary.
 
-#![allow(clippy::unwrap_used, reason = "a test fails by a panic")]
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by a panic")]
 
 mod all {
     mod properties;
@@ -8,4 +8,9 @@ mod all {
     mod replica;
     mod samplers;
     mod theory;
+    mod world_clients;
+    mod world_faults;
+    mod world_runs;
+    mod world_scenario;
+    mod world_support;
 }
