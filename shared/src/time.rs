@@ -90,7 +90,8 @@ impl Span {
     #[must_use]
     pub fn from_secs_f64(secs: f64) -> Option<Span> {
         // `as` saturates, which is what the doc says.
-        (secs.is_finite() && secs >= 0.0).then_some(Span((secs * NANOS_PER_SEC as f64 + 0.5) as u64))
+        (secs.is_finite() && secs >= 0.0)
+            .then_some(Span((secs * NANOS_PER_SEC as f64 + 0.5) as u64))
     }
 
     /// The number of nanoseconds.

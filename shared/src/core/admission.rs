@@ -3,7 +3,7 @@
 use super::gate::GateView;
 use super::queue::SampleQueue;
 use super::slab::{List, NONE, Slot};
-use super::state::{Entry, Group, Purpose, Turn, TurnState};
+use super::state::{Entry, Group, Limits, Purpose, Turn, TurnState};
 use super::{Sample, SampleState, Scheduler, Stage, Violation};
 use crate::action::{Action, Discard, Refusal, Reply};
 use crate::config::{DropPolicy, GateKind, OverLimit, Queue, Routing};
@@ -200,7 +200,7 @@ impl Scheduler {
             batch: i64::from(training.batch_size),
             deploy: i64::from(deploy.number()),
             lag: i64::from(self.learner.publish_lag_of(deploy).unwrap_or(0)),
-            outstanding: (self.places + self.trainer.rejected) as i64,
+            outstanding: self.places as i64 + self.trainer.rejected.len() as i64,
             unresolved: (self.places - self.places_ready) as i64,
             max_concurrent: i64::from(self.config.policy_serving.max_concurrent_rollouts),
         }
@@ -243,7 +243,7 @@ impl Scheduler {
             learners: [self.learner; super::STAGES],
         };
         let session = turn.session;
-        let mut entry = Entry::new(sample, slot, session, group);
+        let mut entry = Entry::new(sample, slot, session, group, self.limits());
         entry.stamp(Stage::Admitted, self.now, self.learner);
         if group != NONE {
             let group = &mut self.groups[group];
@@ -559,7 +559,16 @@ impl Scheduler {
         }
     }
 
-    /// Whether the gate bounds samples by η.
+    /// What binds samples that are admitted now.
+    pub(super) fn limits(&self) -> Limits {
+        Limits {
+            eta: self.bound_steps(),
+            strict: self.config.is_strict(),
+            filter: self.config.policy_training.stale_filter_steps.unwrap_or(u32::MAX),
+        }
+    }
+
+    /// η; 0 for the gate `sync`.
     pub(super) fn bound_steps(&self) -> u32 {
         match self.config.policy_training.gate {
             GateKind::Sync => 0,

@@ -71,11 +71,6 @@ impl Ages {
         self.buckets.first().map(|bucket| bucket.version)
     }
 
-    /// The first sample of the oldest version.
-    pub(crate) fn oldest_slot(&self) -> Option<Slot> {
-        self.buckets.first().and_then(|bucket| bucket.list.front())
-    }
-
     pub(crate) fn buckets(&self) -> &[Bucket] {
         &self.buckets
     }

@@ -61,7 +61,7 @@ impl Scheduler {
     pub(super) fn trained(&mut self, slot: Slot) {
         let Some(entry) = self.release(slot) else { return };
         self.ledger.trained += 1;
-        let above = entry.sample.staleness_head() > self.bound_steps();
+        let above = entry.sample.staleness_head() > entry.limits.eta;
         self.ledger.trained_above_bound += u64::from(above);
         let group = entry.group;
         self.resolved.push(Resolved { sample: entry.sample, fate: Fate::Trained });
@@ -98,7 +98,10 @@ impl Scheduler {
 
     fn count_rejection(&mut self, reason: Discard) {
         let counts = self.config.policy_training.batch_counts == BatchCounts::Results;
-        self.trainer.rejected += u64::from(counts && reason.is_rejection());
+        if counts && reason.is_rejection() {
+            self.trainer.rejected.push_back(self.next_entry);
+            self.next_entry += 1;
+        }
     }
 
     pub(super) fn set_exempt(&mut self, slot: Slot, exempt: bool) {

@@ -5,13 +5,13 @@ use super::queue::SampleQueue;
 use super::slab::Slot;
 use super::{SampleState, Scheduler};
 use crate::action::OperatorReply;
-use crate::config::{Config, QueueOrder};
+use crate::config::{Config, QueueOrder, Severity, check};
 
 impl Scheduler {
-    /// Replaces the whole configuration, if it is valid. What is admitted keeps its place; what is
-    /// decided from now on is decided by the new one.
+    /// Replaces the whole configuration, if it is valid. What is admitted keeps its place and its
+    /// bound; what is decided from now on is decided by the new one.
     pub(super) fn reconfigure(&mut self, config: &Config) -> OperatorReply {
-        if crate::config::check(config).iter().any(|p| p.severity() == crate::config::Severity::Error) {
+        if check(config).iter().any(|problem| problem.severity() == Severity::Error) {
             return OperatorReply::Rejected;
         }
         let gate_changes = config.policy_training.gate != self.config.policy_training.gate;
@@ -21,8 +21,8 @@ impl Scheduler {
         }
         self.reorder_rollout(self.config.queue.rollout.queue_type);
         self.reorder_output(self.config.queue.output.queue_type);
+        self.lowest_limit = self.lowest_limit.min(self.limits().lowest());
         self.admission_due = true;
-        self.sweep();
         OperatorReply::Done
     }
 

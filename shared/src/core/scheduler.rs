@@ -149,6 +149,8 @@ pub struct Scheduler {
     pub(super) samples: Slab<Entry>,
     pub(super) sample_of: IdMap,
     pub(super) ages: Ages,
+    /// No sample younger than this is too old under the configuration it was admitted under.
+    pub(super) lowest_limit: u32,
     /// Links of a session's waiting samples.
     pub(super) waiting_links: Links,
     pub(super) park_timer_links: Links,
@@ -192,6 +194,8 @@ pub struct Scheduler {
     actions: VecDeque<Action>,
     #[serde(skip)]
     pub(super) resolved: Vec<Resolved>,
+    #[serde(skip)]
+    pub(super) scratch: Vec<Slot>,
 }
 
 impl Scheduler {
@@ -201,7 +205,7 @@ impl Scheduler {
         let gate = Gate::new(&config, 0);
         let rollout = SampleQueue::new(config.queue.rollout.queue_type);
         let output = SampleQueue::new(config.queue.output.queue_type);
-        Self {
+        let mut scheduler = Self {
             config,
             now: Time::ZERO,
             learner: LearnerVersion::default(),
@@ -229,6 +233,7 @@ impl Scheduler {
             samples: Slab::default(),
             sample_of: IdMap::default(),
             ages: Ages::default(),
+            lowest_limit: u32::MAX,
             waiting_links: Links::default(),
             park_timer_links: Links::default(),
             park_timers: List::default(),
@@ -261,7 +266,10 @@ impl Scheduler {
             weights: Weights::default(),
             actions: VecDeque::new(),
             resolved: Vec::new(),
-        }
+            scratch: Vec::new(),
+        };
+        scheduler.lowest_limit = scheduler.limits().lowest();
+        scheduler
     }
 
     /// One fact from outside. `now` never goes backwards (an earlier one counts as the latest).

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::sample::Sample;
 use super::slab::{List, NONE, Slot};
 use super::{SampleState, Stage};
+use crate::action::Discard;
 use crate::id::{GroupId, ReplicaId, RequestId, SessionId, VoteId};
 use crate::input::Score;
 use crate::time::Time;
@@ -78,6 +79,29 @@ impl Turn {
     }
 }
 
+/// How old a sample may become.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Limits {
+    /// η.
+    pub(crate) eta: u32,
+    /// Nothing above η is trained.
+    pub(crate) strict: bool,
+    /// `stale_filter_steps`; the largest number where there is no filter.
+    pub(crate) filter: u32,
+}
+
+impl Limits {
+    /// A sample above this is discarded.
+    pub(crate) fn lowest(self) -> u32 {
+        if self.strict { self.eta.min(self.filter) } else { self.filter }
+    }
+
+    /// Why a sample above [`lowest`](Self::lowest) is discarded.
+    pub(crate) fn reason(self) -> Discard {
+        if self.strict && self.eta <= self.filter { Discard::Late } else { Discard::StaleFilter }
+    }
+}
+
 /// A sample with the core's own bookkeeping.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Entry {
@@ -99,10 +123,18 @@ pub(crate) struct Entry {
     pub(crate) waiting_since: Time,
     /// A short step cannot make it late: it would be in its batch, or has no place.
     pub(crate) exempt: bool,
+    /// What binds it: the configuration it was admitted under.
+    pub(crate) limits: Limits,
 }
 
 impl Entry {
-    pub(crate) fn new(sample: Sample, turn: Slot, session: Slot, group: Slot) -> Self {
+    pub(crate) fn new(
+        sample: Sample,
+        turn: Slot,
+        session: Slot,
+        group: Slot,
+        limits: Limits,
+    ) -> Self {
         Self {
             sample,
             state: SampleState::Generating,
@@ -117,6 +149,7 @@ impl Entry {
             keeps_slot: false,
             waiting_since: Time::ZERO,
             exempt: false,
+            limits,
         }
     }
 

@@ -1,5 +1,7 @@
 //! The output queue and train steps.
 
+use std::collections::VecDeque;
+
 use serde::{Deserialize, Serialize};
 
 use super::queue::SampleQueue;
@@ -8,7 +10,7 @@ use super::state::Entry;
 use super::timers::{deadline, due};
 use super::{SampleState, Scheduler, Stage, Violation};
 use crate::action::{Action, Discard};
-use crate::config::{BatchCounts, DropPolicy, Late, PolicyTraining};
+use crate::config::{DropPolicy, Late, PolicyTraining};
 use crate::id::StepId;
 use crate::time::{Span, Time};
 use crate::version::LearnerVersion;
@@ -22,8 +24,9 @@ pub(crate) struct Trainer {
     pub(crate) batch: Vec<Slot>,
     /// Failures of the same samples in a row.
     failures: u32,
-    /// Rejected results that count for the batch that is filling.
-    pub(crate) rejected: u64,
+    /// Rejected results that count for a batch to come, by when they would have entered the
+    /// output queue.
+    pub(crate) rejected: VecDeque<u64>,
     /// Since when there has been enough for a short batch.
     short_since: Option<Time>,
     /// It has waited long enough for a full one.
@@ -266,22 +269,22 @@ impl Scheduler {
         })
     }
 
-    /// Discards what is older than the bound or the filter allows. Before a batch is chosen, or
-    /// the dead would hold places for ever.
+    /// Discards what is older than its bound or filter allows. Before a batch is chosen, or the
+    /// dead would hold places for ever.
     pub(super) fn sweep(&mut self) {
-        let bound = self.config.is_strict().then(|| self.bound_steps());
-        let filter = self.config.policy_training.stale_filter_steps;
-        let Some(limit) = bound.into_iter().chain(filter).min() else { return };
-        let reason = match bound {
-            Some(bound) if bound == limit => Discard::Late,
-            _ => Discard::StaleFilter,
-        };
-        while let Some(oldest) = self.ages.oldest()
-            && self.learner.number().saturating_sub(oldest) > limit
-            && let Some(slot) = self.ages.oldest_slot()
-        {
-            self.kill(slot, reason);
+        let learner = self.learner.number();
+        let Some(newest) = learner.checked_sub(self.lowest_limit.saturating_add(1)) else { return };
+        let mut old = std::mem::take(&mut self.scratch);
+        old.extend(self.ages.between(0, newest));
+        for slot in old.drain(..) {
+            // One of a group can have taken this one with it.
+            let Some(entry) = self.samples.get(slot) else { continue };
+            let (age, limits) = (learner - entry.sample.head.number(), entry.limits);
+            if age > limits.lowest() {
+                self.kill(slot, limits.reason());
+            }
         }
+        self.scratch = old;
     }
 }
 
@@ -299,20 +302,14 @@ impl Scheduler {
         }
         let training = &self.config.policy_training;
         let (batch, ready) = (u64::from(training.batch_size), u64::from(self.output.entries));
-        let rejected = match training.batch_counts {
-            BatchCounts::Accepted => 0,
-            BatchCounts::Results => self.trainer.rejected,
-        };
-        let full = ready + rejected >= batch;
+        let full = ready + self.trainer.rejected.len() as u64 >= batch;
         if !full && !self.short_step_is_due() {
             return false;
         }
         if self.must_wait_for_late() {
             return false;
         }
-        let wanted = if full { batch.saturating_sub(rejected).clamp(1, ready) } else { ready };
-        self.trainer.rejected -= rejected.min(batch.saturating_sub(wanted));
-        self.begin_step(wanted, full);
+        self.begin_step(batch, full);
         true
     }
 
@@ -334,12 +331,24 @@ impl Scheduler {
         self.turns.len() == 0 && self.samples.len() as u32 == self.output.samples
     }
 
-    fn begin_step(&mut self, entries: u64, full: bool) {
+    /// Takes the next `results` results, of which at least one is accepted, as the batch.
+    fn begin_step(&mut self, results: u64, full: bool) {
         let awaited = self.awaits_late() || self.trainer.late_over;
-        for _ in 0..entries {
+        let mut taken = 0;
+        while taken < results || self.trainer.batch.is_empty() {
             let urgent = if awaited { self.awaited_leader() } else { None };
             let Some(leader) = urgent.or_else(|| self.output.next()) else { break };
-            self.take_entry(leader);
+            taken += 1;
+            let entered = self.samples[leader].entered;
+            if self.trainer.rejected.front().is_some_and(|&rejected| rejected < entered) {
+                self.trainer.rejected.pop_front();
+            } else {
+                self.take_entry(leader);
+            }
+        }
+        // Without entries behind them, what is left of this batch's results was rejected.
+        while taken < results && self.trainer.rejected.pop_front().is_some() {
+            taken += 1;
         }
         if self.gate.loses_surplus() {
             while let Some(leader) = self.output.next() {
@@ -372,9 +381,10 @@ impl Scheduler {
             self.in_state(member, SampleState::Training);
             self.samples[member].stamp(Stage::TrainStarted, self.now, self.learner);
             let staleness = self.learner.staleness_of(self.samples[member].sample.head);
-            let bound = self.config.is_strict().then(|| self.bound_steps());
+            let limits = self.samples[member].limits;
+            let bound = if limits.strict { limits.eta } else { u32::MAX };
             self.ensure(staleness.is_some(), Violation::Version);
-            self.ensure(staleness <= bound.or(staleness), Violation::StrictBound);
+            self.ensure(staleness <= Some(bound), Violation::StrictBound);
             self.trainer.batch.push(member);
         }
     }

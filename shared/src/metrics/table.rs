@@ -127,6 +127,9 @@ metrics! {
     /// Share of the samples trained or discarded that were discarded because their replica went
     /// down.
     Share discarded_replica_lost_share "" = |t| t.discarded(Discard::ReplicaLost);
+    /// Share of the samples trained or discarded that were discarded because their version stamps
+    /// were impossible.
+    Share discarded_bad_stamp_share "" = |t| t.discarded(Discard::BadStamp);
     /// Share of the samples trained or discarded that were discarded because they had no tokens.
     Share discarded_empty_share "" = |t| t.discarded(Discard::Empty);
     /// Share of the samples trained or discarded that were discarded because their session ended
