@@ -1,1 +1,9 @@
-//! report
+//! Results as files, tables and plots.
+
+pub mod csv;
+pub mod folder;
+pub mod json;
+pub mod number;
+pub mod plot;
+pub mod results;
+pub mod tables;

@@ -1,0 +1,129 @@
+//! Writing a folder of results so that a reader never finds a half-written file.
+
+use std::fs;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use tempfile::TempDir;
+
+/// Names of folders that are being written begin with this.
+pub const PREFIX: &str = ".headway-";
+
+/// Files on their way into a folder: written beside it, then renamed into it one by one.
+///
+/// Whoever is killed before [`commit`](Self::commit) leaves the folder as it was; a file is
+/// replaced whole or not at all. What was staged and not committed is deleted when this is
+/// dropped; a killed process leaves it in a folder whose name begins with [`PREFIX`], which the
+/// next one removes.
+#[derive(Debug)]
+pub struct Folder {
+    target: PathBuf,
+    staging: TempDir,
+    names: Vec<String>,
+}
+
+impl Folder {
+    /// Prepares to write into `target`, which is made where it is missing.
+    ///
+    /// # Errors
+    /// What the file system reports.
+    pub fn open(target: &Path) -> io::Result<Self> {
+        fs::create_dir_all(target)?;
+        remove_leftovers(target)?;
+        // Inside the target, so that it is on the same file system and a rename is atomic.
+        let staging = tempfile::Builder::new().prefix(PREFIX).tempdir_in(target)?;
+        Ok(Self { target: target.into(), staging, names: Vec::new() })
+    }
+
+    /// Stages a file that is written bit by bit, before the commit.
+    ///
+    /// # Errors
+    /// What the file system reports.
+    pub fn create(&mut self, name: &str) -> io::Result<fs::File> {
+        self.names.push(name.into());
+        fs::File::create(self.staging.path().join(name))
+    }
+
+    /// Stages a file.
+    ///
+    /// # Errors
+    /// What the file system reports.
+    pub fn write(&mut self, name: &str, bytes: &[u8]) -> io::Result<()> {
+        self.create(name)?.write_all(bytes)
+    }
+
+    /// The names of the staged files, in order.
+    #[must_use]
+    pub fn names(&self) -> &[String] {
+        &self.names
+    }
+
+    /// Puts every staged file in its place, in the order in which they were written.
+    ///
+    /// # Errors
+    /// What the file system reports.
+    pub fn commit(self) -> io::Result<()> {
+        for name in &self.names {
+            fs::rename(self.staging.path().join(name), self.target.join(name))?;
+        }
+        self.staging.close()
+    }
+}
+
+/// Removes what earlier processes left when they were killed.
+fn remove_leftovers(target: &Path) -> io::Result<()> {
+    for entry in fs::read_dir(target)? {
+        let entry = entry?;
+        let is_ours = entry.file_name().to_string_lossy().starts_with(PREFIX);
+        if is_ours && entry.file_type()?.is_dir() {
+            fs::remove_dir_all(entry.path())?;
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names(folder: &Path) -> Vec<String> {
+        let entries = fs::read_dir(folder).unwrap();
+        let mut names: Vec<_> =
+            entries.map(|entry| entry.unwrap().file_name().to_string_lossy().into()).collect();
+        names.sort();
+        names
+    }
+
+    #[test]
+    fn nothing_is_seen_before_the_commit() {
+        let dir = tempfile::tempdir().unwrap();
+        let target = dir.path().join("out/name");
+        let mut folder = Folder::open(&target).unwrap();
+        folder.write("a.csv", b"new").unwrap();
+        assert!(!target.join("a.csv").exists());
+        folder.commit().unwrap();
+        assert_eq!(names(&target), ["a.csv"]);
+        assert_eq!(fs::read(target.join("a.csv")).unwrap(), b"new");
+    }
+
+    #[test]
+    fn what_was_given_up_leaves_the_old_files() {
+        let dir = tempfile::tempdir().unwrap();
+        fs::write(dir.path().join("a.csv"), "old").unwrap();
+        let mut folder = Folder::open(dir.path()).unwrap();
+        folder.write("a.csv", b"new").unwrap();
+        drop(folder);
+        assert_eq!(names(dir.path()), ["a.csv"]);
+        assert_eq!(fs::read(dir.path().join("a.csv")).unwrap(), b"old");
+    }
+
+    #[test]
+    fn what_a_killed_process_left_is_removed() {
+        let dir = tempfile::tempdir().unwrap();
+        let left = dir.path().join(format!("{PREFIX}left"));
+        fs::create_dir(&left).unwrap();
+        fs::write(left.join("half.csv"), "ha").unwrap();
+        Folder::open(dir.path()).unwrap().commit().unwrap();
+        assert_eq!(names(dir.path()), Vec::<String>::new());
+    }
+}

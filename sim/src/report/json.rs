@@ -1,0 +1,59 @@
+//! A result as one JSON document.
+
+use serde_json::{Map, Value};
+
+use headway_shared::metrics::METRICS;
+
+use super::csv::Csv;
+use super::number;
+use super::results::Results;
+
+/// Everything about the points: the metadata, then each point with its settings and its metrics,
+/// each with `mean` and `half_width` (null where they are undefined).
+///
+/// # Errors
+/// The metadata cannot be written as JSON.
+pub fn document(results: &Results) -> serde_json::Result<Value> {
+    let mut document = serde_json::to_value(&results.meta)?;
+    let points = (0..results.points.rows.len()).map(|row| point(results, row)).collect();
+    if let Some(fields) = document.as_object_mut() {
+        fields.insert("points".into(), Value::Array(points));
+    }
+    Ok(document)
+}
+
+/// A table as a list of objects, a row each: numbers where a cell holds one, null where it is
+/// empty.
+#[must_use]
+pub fn table(table: &Csv) -> Value {
+    let cell = |cell: &String| if cell.is_empty() { Value::Null } else { scalar(cell) };
+    let row = |cells: &Vec<String>| {
+        table.header.iter().cloned().zip(cells.iter().map(cell)).collect::<Map<_, _>>().into()
+    };
+    Value::Array(table.rows.iter().map(row).collect())
+}
+
+fn point(results: &Results, row: usize) -> Value {
+    let table = &results.points;
+    let settings = results.meta.keys.iter().map(|key| (key.clone(), scalar(table.text(row, key))));
+    let metrics =
+        METRICS.iter().map(|metric| (metric.name.to_owned(), estimate(table, row, metric.name)));
+    let mut point = Map::new();
+    point.insert("settings".into(), Value::Object(settings.collect()));
+    point.insert("replications".into(), number::json(table.value(row, "replications")));
+    point.insert("digest".into(), table.text(row, "digest").into());
+    point.insert("metrics".into(), Value::Object(metrics.collect()));
+    Value::Object(point)
+}
+
+fn estimate(table: &Csv, row: usize, metric: &str) -> Value {
+    let mut estimate = Map::new();
+    estimate.insert("mean".into(), number::json(table.value(row, metric)));
+    estimate.insert("half_width".into(), number::json(table.value(row, &format!("{metric}_hw"))));
+    Value::Object(estimate)
+}
+
+/// A setting: a number where it is one, else text.
+fn scalar(text: &str) -> Value {
+    number::parse(text).map_or_else(|| text.into(), |value| number::json(Some(value)))
+}

@@ -1,0 +1,66 @@
+//! Plots of a result, each as SVG and PNG from the same drawing.
+
+mod axis;
+mod canvas;
+mod curve;
+mod histogram;
+mod page;
+mod panel;
+mod parts;
+mod queues;
+mod refusals;
+mod staleness;
+mod theme;
+mod throughput;
+
+use std::convert::Infallible;
+
+use plotters::drawing::DrawingAreaErrorKind;
+
+pub use page::Picture;
+
+use super::results::{Kind, Results};
+use curve::Curve;
+
+/// Why a picture could not be drawn.
+#[derive(Debug, thiserror::Error)]
+pub enum PlotError {
+    /// The layout left no room.
+    #[error("a plot could not be laid out: {0}")]
+    Layout(String),
+    /// The PNG could not be written.
+    #[error("a PNG could not be written: {0}")]
+    Png(#[from] png::EncodingError),
+}
+
+impl From<DrawingAreaErrorKind<Infallible>> for PlotError {
+    fn from(error: DrawingAreaErrorKind<Infallible>) -> Self {
+        Self::Layout(error.to_string())
+    }
+}
+
+type Drawn = Result<(), PlotError>;
+
+/// Draws every plot of a result: over the swept key for a sweep (one set for each combination of
+/// the other keys), over time for a single run.
+///
+/// # Errors
+/// A picture could not be laid out or encoded.
+pub fn draw(results: &Results) -> Result<Vec<Picture>, PlotError> {
+    let mut pictures = Vec::new();
+    for curve in Curve::all(results) {
+        if results.meta.kind == Kind::Sweep {
+            pictures.push(staleness::draw(&curve)?);
+            pictures.push(throughput::draw(&curve)?);
+            pictures.push(refusals::draw(&curve)?);
+        } else {
+            pictures.extend(queues::draw(&curve)?);
+        }
+        pictures.push(parts::draw(&curve)?);
+        pictures.push(histogram::draw(&curve)?);
+    }
+    Ok(pictures)
+}
+
+#[cfg(test)]
+mod tests;

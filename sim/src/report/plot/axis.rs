@@ -1,0 +1,99 @@
+//! Axes: ranges and ticks on round numbers.
+
+use crate::report::number;
+
+/// One axis of a panel.
+#[derive(Clone, Debug)]
+pub(crate) struct Axis {
+    /// What it shows, with its unit.
+    pub(crate) label: String,
+    /// Its ends.
+    pub(crate) range: (f64, f64),
+    /// Where it is marked, and with what.
+    pub(crate) ticks: Vec<(f64, String)>,
+}
+
+impl Axis {
+    /// From zero to a round number above `highest`, with at most `most` steps.
+    pub(crate) fn from_zero(label: &str, highest: f64, most: u32) -> Axis {
+        let step = nice_step(highest, most);
+        let steps = libm::ceil(highest / step - 1e-9).max(1.0);
+        let ticks = (0..=steps as u32).map(|tick| f64::from(tick) * step);
+        Axis {
+            label: label.into(),
+            range: (0.0, steps * step),
+            ticks: ticks.map(|at| (at, number::short(Some(at)))).collect(),
+        }
+    }
+
+    /// From zero to exactly `end`, marked on round numbers.
+    pub(crate) fn until(label: &str, end: f64, most: u32) -> Axis {
+        let mut axis = Axis::from_zero(label, end, most);
+        axis.ticks.retain(|(at, _)| *at <= end * (1.0 + 1e-9));
+        axis.range.1 = if end > 0.0 { end } else { 1.0 };
+        axis
+    }
+
+    /// A share from 0 to 100%.
+    pub(crate) fn share(label: &str) -> Axis {
+        let ticks = [0.0, 0.25, 0.5, 0.75, 1.0];
+        let ticks = ticks.map(|at| (at, format!("{}%", number::text(at * 100.0))));
+        Axis { label: label.into(), range: (0.0, 1.0), ticks: ticks.to_vec() }
+    }
+
+    /// One place per name, evenly spaced: place `i` is at `i`.
+    pub(crate) fn places(label: &str, names: &[String]) -> Axis {
+        let ticks = names.iter().enumerate().map(|(place, name)| (place as f64, name.clone()));
+        let end = names.len() as f64 - 0.5;
+        Axis { label: label.into(), range: (-0.5, end), ticks: ticks.collect() }
+    }
+
+    /// Whole numbers from 0 to `highest`, each with half a place on both sides.
+    pub(crate) fn counts(label: &str, highest: u32, most: u32) -> Axis {
+        let step = libm::ceil(nice_step(f64::from(highest), most)).max(1.0) as usize;
+        let ticks = (0..=highest).step_by(step).map(|at| (f64::from(at), at.to_string()));
+        let end = f64::from(highest) + 0.5;
+        Axis { label: label.into(), range: (-0.5, end), ticks: ticks.collect() }
+    }
+}
+
+/// 1, 2 or 5 times a power of ten, so that `most` steps reach `highest`.
+fn nice_step(highest: f64, most: u32) -> f64 {
+    if !highest.is_finite() || highest <= 0.0 {
+        return 1.0 / f64::from(most.max(1));
+    }
+    let raw = highest / f64::from(most.max(1));
+    let power = libm::pow(10.0, libm::floor(libm::log10(raw)));
+    let mantissa = raw / power;
+    let round = [1.0, 2.0, 5.0].into_iter().find(|&round| mantissa <= round * (1.0 + 1e-9));
+    power * round.unwrap_or(10.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names(axis: &Axis) -> Vec<&str> {
+        axis.ticks.iter().map(|(_, name)| name.as_str()).collect()
+    }
+
+    #[test]
+    fn ticks_lie_on_round_numbers_above_the_highest_value() {
+        assert_eq!(names(&Axis::from_zero("", 0.93, 5)), ["0", "0.2", "0.4", "0.6", "0.8", "1"]);
+        assert_eq!(names(&Axis::from_zero("", 1234.0, 4)), ["0", "500", "1,000", "1,500"]);
+        assert_eq!(names(&Axis::from_zero("", 4.0, 4)), ["0", "1", "2", "3", "4"]);
+    }
+
+    #[test]
+    fn an_axis_of_nothing_still_has_a_range() {
+        let axis = Axis::from_zero("", 0.0, 5);
+        assert!(axis.range.1 > 0.0);
+        assert!(Axis::from_zero("", f64::NAN, 5).range.1 > 0.0);
+    }
+
+    #[test]
+    fn counts_are_marked_on_whole_numbers() {
+        assert_eq!(names(&Axis::counts("", 3, 10)), ["0", "1", "2", "3"]);
+        assert_eq!(names(&Axis::counts("", 23, 6)), ["0", "5", "10", "15", "20"]);
+    }
+}

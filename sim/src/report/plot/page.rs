@@ -1,0 +1,125 @@
+//! A whole picture: title, legend, panels.
+
+use plotters::drawing::IntoDrawingArea;
+use plotters::element::{PathElement, Rectangle, Text};
+use plotters::style::text_anchor::{HPos, VPos};
+use plotters::style::{Color, RGBColor, WHITE};
+
+use super::canvas::{Canvas, Shape, font, png, svg};
+use super::panel::{Area, dashes, mark};
+use super::theme::{self, Style, TEXT, TITLE, px};
+use super::{Drawn, PlotError};
+
+/// Width of every picture, in pixels.
+const WIDTH: i32 = 960;
+/// Space on the left of titles and legends, in pixels.
+const MARGIN: i32 = 20;
+
+/// A picture in both formats.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Picture {
+    /// The name of its files, without extension.
+    pub name: String,
+    /// The SVG document.
+    pub svg: String,
+    /// The PNG file.
+    pub png: Vec<u8>,
+}
+
+/// One entry of a legend.
+pub(crate) enum Key {
+    /// A series.
+    Line(Style, String),
+    /// A fill.
+    Fill(RGBColor, String),
+}
+
+impl Key {
+    fn name(&self) -> &str {
+        let (Self::Line(_, name) | Self::Fill(_, name)) = self;
+        name
+    }
+
+    /// Length of its sample, in pixels.
+    const fn sample(&self) -> i32 {
+        match self {
+            Self::Line(..) => 46,
+            Self::Fill(..) => 22,
+        }
+    }
+}
+
+/// What stands above the panels.
+pub(crate) struct Head<'a> {
+    /// The name of the files.
+    pub(crate) name: &'a str,
+    pub(crate) title: &'a str,
+    pub(crate) subtitle: &'a str,
+    pub(crate) legend: &'a [Key],
+    /// Height of the picture, in pixels.
+    pub(crate) height: i32,
+}
+
+/// Draws a picture; `body` draws the panels on what the head leaves.
+pub(crate) fn draw(
+    head: &Head<'_>,
+    body: impl for<'c> FnOnce(&Area<'c>) -> Drawn,
+) -> Result<Picture, PlotError> {
+    let size = (px(WIDTH) as u32, px(head.height) as u32);
+    let mut shapes: Vec<Shape> = Vec::new();
+    {
+        let page = Canvas::new(size, &mut shapes).into_drawing_area();
+        page.fill(&WHITE)?;
+        body(&legend(&draw_head(&page, head)?, head.legend)?)?;
+        page.present()?;
+    }
+    Ok(Picture {
+        name: head.name.into(),
+        svg: svg::write(head.title, size, &shapes),
+        png: png::write(size, &shapes)?,
+    })
+}
+
+/// Title and subtitle; gives what is left below them.
+fn draw_head<'c>(page: &Area<'c>, head: &Head<'_>) -> Result<Area<'c>, PlotError> {
+    let (left, top) = (px(MARGIN), px(18));
+    page.draw(&Text::new(head.title, (left, top), theme::text(TITLE, HPos::Left, VPos::Top)))?;
+    let below = top + px(TITLE + 9);
+    page.draw(&Text::new(head.subtitle, (left, below), theme::text(TEXT, HPos::Left, VPos::Top)))?;
+    Ok(page.split_vertically(below + px(TEXT + 4)).1)
+}
+
+/// Draws a legend on top of `area`, in as many lines as it takes; gives what is left below it.
+pub(crate) fn legend<'c>(area: &Area<'c>, keys: &[Key]) -> Result<Area<'c>, PlotError> {
+    let (mut x, mut y) = (px(MARGIN), px(8));
+    for key in keys {
+        let width = px(key.sample() + 34) + font::width(key.name(), f64::from(px(TEXT))) as i32;
+        if x > px(MARGIN) && x + width > px(WIDTH - MARGIN) {
+            (x, y) = (px(MARGIN), y + px(TEXT + 8));
+        }
+        draw_key(area, key, (x, y))?;
+        x += width;
+    }
+    let used = if keys.is_empty() { 0 } else { y + px(TEXT + 4) };
+    Ok(area.split_vertically(used).1)
+}
+
+fn draw_key(page: &Area<'_>, key: &Key, (x, y): (i32, i32)) -> Drawn {
+    let middle = y + px(TEXT) / 3;
+    let end = x + px(key.sample());
+    match key {
+        Key::Line(style, _) => {
+            for dash in dashes(&[(x, middle), (end, middle)], style.dash) {
+                let stroke = style.color.stroke_width(px(style.width) as u32);
+                page.draw(&PathElement::new(dash, stroke))?;
+            }
+            mark(page, ((x + end) / 2, middle), *style)?;
+        }
+        Key::Fill(color, _) => {
+            let corners = [(x, middle - px(8)), (end, middle + px(8))];
+            page.draw(&Rectangle::new(corners, color.filled()))?;
+        }
+    }
+    let text = theme::text(TEXT, HPos::Left, VPos::Center);
+    Ok(page.draw(&Text::new(key.name(), (end + px(8), middle), text))?)
+}

@@ -1,0 +1,259 @@
+//! One pair of axes, and what is drawn between them.
+
+use plotters::chart::ChartBuilder;
+use plotters::coord::Shift;
+use plotters::coord::cartesian::Cartesian2d;
+use plotters::coord::types::RangedCoordf64;
+use plotters::drawing::DrawingArea;
+use plotters::element::{Circle, PathElement, Polygon, Rectangle, Text};
+use plotters::style::text_anchor::{HPos, VPos};
+use plotters::style::{Color, RGBColor, ShapeStyle, WHITE};
+
+use super::axis::Axis;
+use super::canvas::Canvas;
+use super::theme::{self, GRID, INK, Marker, Style, TEXT, px};
+use super::{Drawn, PlotError};
+
+pub(crate) type Area<'c> = DrawingArea<Canvas<'c>, Shift>;
+type Plane<'c> = DrawingArea<Canvas<'c>, Cartesian2d<RangedCoordf64, RangedCoordf64>>;
+
+/// A value with the half-width of its interval; `None`: there is nothing to draw.
+pub(crate) type Point = (f64, Option<f64>, Option<f64>);
+
+/// Room for ticks and label on the left, in pixels: alike everywhere, so that panels line up.
+const LABELS: i32 = 84;
+/// The same where there is no label.
+const TICKS: i32 = 44;
+
+const fn labels(y: &Axis) -> i32 {
+    if y.label.is_empty() { TICKS } else { LABELS }
+}
+
+/// A pair of axes on a part of the picture.
+pub(crate) struct Panel<'c> {
+    /// The part of the picture between the axes, with their coordinates.
+    plane: Plane<'c>,
+    /// The whole picture, in units from its corner.
+    page: Area<'c>,
+}
+
+impl<'c> Panel<'c> {
+    /// Draws axes, ticks and horizontal grid lines on `area`.
+    pub(crate) fn on(area: &Area<'c>, x: &Axis, y: &Axis) -> Result<Self, PlotError> {
+        let chart = ChartBuilder::on(area)
+            .margin_top(px(10))
+            .margin_right(px(24))
+            .margin_left(px(12))
+            .x_label_area_size(px(2 * TEXT + 26))
+            .y_label_area_size(px(labels(y)))
+            .build_cartesian_2d(x.range.0..x.range.1, y.range.0..y.range.1)?;
+        let panel = Self { plane: chart.plotting_area().clone(), page: area.use_screen_coord() };
+        panel.draw_axes(x, y)?;
+        Ok(panel)
+    }
+
+    /// The same with a title above it.
+    pub(crate) fn titled(
+        area: &Area<'c>,
+        title: &str,
+        x: &Axis,
+        y: &Axis,
+    ) -> Result<Self, PlotError> {
+        let below = area.split_vertically(px(TEXT + 6)).1;
+        let panel = Self::on(&below, x, y)?;
+        let (left, top) = panel.at(x.range.0, y.range.1);
+        let right = panel.at(x.range.1, 0.0).0;
+        let style = theme::text(TEXT, HPos::Center, VPos::Bottom);
+        panel.text(title, style, (left + right) / 2, top - px(8))?;
+        Ok(panel)
+    }
+
+    fn draw_axes(&self, x: &Axis, y: &Axis) -> Drawn {
+        let (left, bottom) = self.at(x.range.0, y.range.0);
+        let (right, top) = self.at(x.range.1, y.range.1);
+        for (value, name) in &y.ticks {
+            let level = self.at(0.0, *value).1;
+            self.line(&[(left, level), (right, level)], GRID.stroke_width(px(1) as u32))?;
+            self.text(name, theme::text(TEXT, HPos::Right, VPos::Center), left - px(8), level)?;
+        }
+        let axis = INK.stroke_width(5);
+        for (value, name) in &x.ticks {
+            let place = self.at(*value, 0.0).0;
+            self.line(&[(place, bottom), (place, bottom + px(5))], axis)?;
+            self.text(name, theme::text(TEXT, HPos::Center, VPos::Top), place, bottom + px(10))?;
+        }
+        self.line(&[(left, top), (left, bottom), (right, bottom)], axis)?;
+        let middle = theme::text(TEXT, HPos::Center, VPos::Top);
+        self.text(&x.label, middle, (left + right) / 2, bottom + px(TEXT + 18))?;
+        self.text(&y.label, theme::upward(TEXT), left - px(labels(y)), (top + bottom) / 2)
+    }
+
+    /// Where a point lies on the page, in units.
+    fn at(&self, x: f64, y: f64) -> (i32, i32) {
+        self.plane.map_coordinate(&(x, y))
+    }
+
+    fn line(&self, points: &[(i32, i32)], style: ShapeStyle) -> Drawn {
+        Ok(self.page.draw(&PathElement::new(points.to_vec(), style))?)
+    }
+
+    fn text(&self, text: &str, style: plotters::style::TextStyle<'_>, x: i32, y: i32) -> Drawn {
+        Ok(self.page.draw(&Text::new(text, (x, y), style))?)
+    }
+
+    /// The points of a series with their intervals; `joined`: by a line with a band around it.
+    pub(crate) fn curve(&self, points: &[Point], style: Style, joined: bool) -> Drawn {
+        if joined { self.series(points, style) } else { self.points(points, style) }
+    }
+
+    fn series(&self, points: &[Point], style: Style) -> Drawn {
+        for piece in pieces(points) {
+            let (upper, mut lower): (Vec<_>, Vec<_>) = piece
+                .iter()
+                .map(|&(x, y, half)| (self.at(x, y + half), self.at(x, (y - half).max(0.0))))
+                .unzip();
+            lower.reverse();
+            let band: Vec<_> = upper.into_iter().chain(lower).collect();
+            if piece.len() > 1 && piece.iter().any(|point| point.2 > 0.0) {
+                self.page.draw(&Polygon::new(band, style.color.mix(0.16)))?;
+            }
+            let path: Vec<_> = piece.iter().map(|&(x, y, _)| self.at(x, y)).collect();
+            self.dashed(&path, style)?;
+            for &(x, y, half) in &piece {
+                self.whisker(x, y, half, style)?;
+            }
+            for &at in &path {
+                mark(&self.page, at, style)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn points(&self, points: &[Point], style: Style) -> Drawn {
+        for (x, y, half) in pieces(points).into_iter().flatten() {
+            self.whisker(x, y, half, style)?;
+            mark(&self.page, self.at(x, y), style)?;
+        }
+        Ok(())
+    }
+
+    /// A line through every point, without markers.
+    pub(crate) fn trace(&self, points: &[(f64, f64)], style: Style) -> Drawn {
+        let path: Vec<_> = points.iter().map(|&(x, y)| self.at(x, y)).collect();
+        self.dashed(&path, style)
+    }
+
+    /// A rectangle between two corners, with a thin white line on top that sets it off from what
+    /// is stacked on it.
+    pub(crate) fn bar(&self, from: (f64, f64), to: (f64, f64), fill: RGBColor) -> Drawn {
+        let corners = [self.at(from.0, from.1), self.at(to.0, to.1)];
+        if corners[0].1 == corners[1].1 || corners[0].0 == corners[1].0 {
+            return Ok(());
+        }
+        self.page.draw(&Rectangle::new(corners, fill.filled()))?;
+        let top = corners[1].1;
+        self.line(&[(corners[0].0, top), (corners[1].0, top)], WHITE.stroke_width(3))
+    }
+
+    fn whisker(&self, x: f64, y: f64, half: f64, style: Style) -> Drawn {
+        let (top, bottom) = (self.at(x, y + half), self.at(x, (y - half).max(0.0)));
+        if top.1 == bottom.1 {
+            return Ok(());
+        }
+        let stroke = style.color.stroke_width(5);
+        self.line(&[top, bottom], stroke)?;
+        for (x, y) in [top, bottom] {
+            self.line(&[(x - px(4), y), (x + px(4), y)], stroke)?;
+        }
+        Ok(())
+    }
+
+    fn dashed(&self, path: &[(i32, i32)], style: Style) -> Drawn {
+        for dash in dashes(path, style.dash) {
+            self.line(&dash, style.color.stroke_width(px(style.width) as u32))?;
+        }
+        Ok(())
+    }
+}
+
+/// The runs of points that have a value, with a half-width of 0 where there is none.
+fn pieces(points: &[Point]) -> Vec<Vec<(f64, f64, f64)>> {
+    points
+        .split(|point| point.1.is_none())
+        .map(|run| {
+            let known = run.iter().filter_map(|&(x, y, half)| Some((x, y?, half.unwrap_or(0.0))));
+            known.collect::<Vec<_>>()
+        })
+        .filter(|run| !run.is_empty())
+        .collect()
+}
+
+/// Draws a marker on `page`.
+pub(crate) fn mark(page: &Area<'_>, (x, y): (i32, i32), style: Style) -> Drawn {
+    let r = px(5);
+    let fill = style.color.filled();
+    let corners = match style.marker {
+        Marker::None => return Ok(()),
+        Marker::Disc => return Ok(page.draw(&Circle::new((x, y), r, fill))?),
+        Marker::Square => vec![(x - r, y - r), (x + r, y - r), (x + r, y + r), (x - r, y + r)],
+        Marker::Triangle => vec![(x, y - r - 4), (x + r + 2, y + r), (x - r - 2, y + r)],
+        Marker::Diamond => {
+            vec![(x, y - r - 6), (x + r + 6, y), (x, y + r + 6), (x - r - 6, y)]
+        }
+    };
+    Ok(page.draw(&Polygon::new(corners, fill))?)
+}
+
+/// Cuts a path into dashes; `pattern` holds lengths of line and gap in turn, in pixels.
+pub(crate) fn dashes(path: &[(i32, i32)], pattern: &[i32]) -> Vec<Vec<(i32, i32)>> {
+    if pattern.is_empty() {
+        return vec![path.to_vec()];
+    }
+    let mut out = Vec::new();
+    let mut dash: Vec<(i32, i32)> = path.first().copied().into_iter().collect();
+    let (mut turn, mut left) = (0, f64::from(px(pattern[0])));
+    for pair in path.windows(2) {
+        let (dx, dy) = (f64::from(pair[1].0 - pair[0].0), f64::from(pair[1].1 - pair[0].1));
+        let length = (dx * dx + dy * dy).sqrt();
+        let mut done = 0.0;
+        while length - done > left {
+            done += left;
+            let place = |from: i32, by: f64| from + (by * done / length).round() as i32;
+            let here = (place(pair[0].0, dx), place(pair[0].1, dy));
+            if turn % 2 == 0 {
+                dash.push(here);
+                out.push(std::mem::take(&mut dash));
+            } else {
+                dash = vec![here];
+            }
+            turn += 1;
+            left = f64::from(px(pattern[turn % pattern.len()]));
+        }
+        left -= length - done;
+        if turn % 2 == 0 {
+            dash.push(pair[1]);
+        }
+    }
+    out.push(dash);
+    out.retain(|dash| dash.len() > 1);
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn dashes_leave_their_gaps_across_corners() {
+        let path = [(0, 0), (px(10), 0), (px(10), px(10))];
+        let parts = dashes(&path, &[8, 4]);
+        assert_eq!(parts[0], [(0, 0), (px(8), 0)]);
+        assert_eq!(parts[1], [(px(10), px(2)), (px(10), px(10))]);
+    }
+
+    #[test]
+    fn a_missing_value_interrupts_a_line() {
+        let points = [(0.0, Some(1.0), None), (1.0, None, None), (2.0, Some(3.0), Some(0.5))];
+        assert_eq!(pieces(&points), [vec![(0.0, 1.0, 0.0)], vec![(2.0, 3.0, 0.5)]]);
+    }
+}

@@ -1,0 +1,146 @@
+//! The files of a result, and reading them back.
+//!
+//! Plots are drawn from these tables and from nothing else, so a plot drawn again from the files
+//! is the plot that was drawn first.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use super::csv::Csv;
+
+/// What made a result.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Kind {
+    /// `sweep`: a row per point.
+    Sweep,
+    /// `simulate`: one point.
+    Run,
+}
+
+impl Kind {
+    /// Both, in the order in which a folder is searched.
+    pub const ALL: [Kind; 2] = [Kind::Sweep, Kind::Run];
+
+    /// The name of its files of points and of metadata, without extension.
+    #[must_use]
+    pub const fn stem(self) -> &'static str {
+        match self {
+            Self::Sweep => "sweep",
+            Self::Run => "run",
+        }
+    }
+}
+
+/// What a result is about. It holds no time of day, host or path.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Meta {
+    /// What made it.
+    pub kind: Kind,
+    /// The version of Headway that made it.
+    pub version: String,
+    /// The scenario's name.
+    pub scenario: String,
+    /// The scenario's title.
+    pub title: String,
+    /// The digest of the scenario as it was given, before anything was swept.
+    pub scenario_digest: String,
+    /// The seed of all random streams.
+    pub seed: u64,
+    /// Replications of each point.
+    pub replications: u32,
+    /// The swept keys, in the order of their columns.
+    pub keys: Vec<String>,
+}
+
+/// Everything that a folder of results holds, but for the plots.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Results {
+    /// What it is about.
+    pub meta: Meta,
+    /// A row per point: its keys, then each metric's mean and 95% half-width (`NAME`, `NAME_hw`).
+    pub points: Csv,
+    /// A row per point and replication: its keys, then each metric.
+    pub runs: Csv,
+    /// Trained samples by head staleness, summed over the replications of a point.
+    pub histogram: Csv,
+    /// Gauges over time of each point's replication 0.
+    pub series: Csv,
+}
+
+/// Why a folder cannot be read as a result.
+#[derive(Debug, thiserror::Error)]
+pub enum ReadError {
+    /// It holds neither `sweep.json` nor `run.json`.
+    #[error("{} holds no result: there is no sweep.json and no run.json in it", .0.display())]
+    NoResult(PathBuf),
+    /// A file cannot be read.
+    #[error("{} cannot be read: {source}", .path.display())]
+    Io {
+        /// Which.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// A file does not hold what it should.
+    #[error("{}: {message}", .path.display())]
+    Malformed {
+        /// Which.
+        path: PathBuf,
+        /// What is wrong.
+        message: String,
+    },
+}
+
+impl Results {
+    /// The files, by name.
+    ///
+    /// # Errors
+    /// A table's row is not as long as its header.
+    pub fn files(&self) -> io::Result<Vec<(String, Vec<u8>)>> {
+        let stem = self.meta.kind.stem();
+        let mut meta = serde_json::to_vec_pretty(&self.meta)?;
+        meta.push(b'\n');
+        Ok(vec![
+            (format!("{stem}.csv"), self.points.to_bytes()?),
+            ("runs.csv".into(), self.runs.to_bytes()?),
+            ("histogram.csv".into(), self.histogram.to_bytes()?),
+            ("series.csv".into(), self.series.to_bytes()?),
+            // Last: whoever finds it finds the others.
+            (format!("{stem}.json"), meta),
+        ])
+    }
+
+    /// Reads the files of a folder.
+    ///
+    /// # Errors
+    /// The folder holds no result, or a file of it is missing or malformed.
+    pub fn read(folder: &Path) -> Result<Self, ReadError> {
+        let kind = Kind::ALL
+            .into_iter()
+            .find(|kind| folder.join(format!("{}.json", kind.stem())).is_file())
+            .ok_or_else(|| ReadError::NoResult(folder.into()))?;
+        let path = folder.join(format!("{}.json", kind.stem()));
+        let meta = serde_json::from_slice(&bytes(&path)?)
+            .map_err(|error| ReadError::Malformed { path, message: error.to_string() })?;
+        let table = |name: &str| {
+            let path = folder.join(name);
+            Csv::parse(&bytes(&path)?)
+                .map_err(|error| ReadError::Malformed { path, message: error.to_string() })
+        };
+        Ok(Self {
+            meta,
+            points: table(&format!("{}.csv", kind.stem()))?,
+            runs: table("runs.csv")?,
+            histogram: table("histogram.csv")?,
+            series: table("series.csv")?,
+        })
+    }
+}
+
+fn bytes(path: &Path) -> Result<Vec<u8>, ReadError> {
+    fs::read(path).map_err(|source| ReadError::Io { path: path.into(), source })
+}

@@ -1,0 +1,208 @@
+//! What a sweep runs, and what comes of it.
+
+use std::fmt;
+use std::io::Write;
+use std::ops::Range;
+use std::sync::Mutex;
+
+use headway_shared::config::Diagnostics;
+use headway_shared::time::Span;
+
+use super::{Axis, grid, replicate};
+use crate::report::results::{Kind, Meta, Results};
+use crate::report::tables::{Point, Replicated, tabulate};
+use crate::run::{Ended, RunFailure, RunOptions, RunResult, simulate};
+use crate::scenario::Scenario;
+
+/// Distance of the rows of a series; a long run makes it longer.
+const SERIES_INTERVAL: Span = Span::from_secs(10);
+
+/// A point of a sweep, ready to run.
+#[derive(Clone, Debug)]
+pub struct Planned {
+    /// What its keys are called, in the order of the axes.
+    pub values: Vec<String>,
+    /// What it sets beyond the scenario, each as `key=value`.
+    pub set: Vec<String>,
+    /// The scenario with that set.
+    pub scenario: Scenario,
+    /// What is suspicious about it.
+    pub warnings: Diagnostics,
+}
+
+/// Points, and which replications of each are run.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    meta: Meta,
+    points: Vec<Planned>,
+    replications: Range<u32>,
+}
+
+/// What is told while a plan runs.
+pub trait Progress: Sync {
+    /// One more run has ended.
+    fn run_ended(&self);
+}
+
+/// Why a plan could not be run at all.
+#[derive(Debug, thiserror::Error)]
+pub enum RunError {
+    /// Its threads could not be started.
+    #[error("the threads could not be started: {0}")]
+    Threads(#[from] rayon::ThreadPoolBuildError),
+    /// A record could not be written.
+    #[error("the record could not be written: {0}")]
+    Record(#[from] std::io::Error),
+}
+
+/// A run that stalled, failed, or was too short to say anything.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Trouble {
+    /// Which point.
+    pub point: usize,
+    /// Which replication of it.
+    pub replication: u32,
+    /// What happened.
+    pub what: String,
+    /// The run is no result; else it is a suspicious one.
+    pub fatal: bool,
+}
+
+impl fmt::Display for Trouble {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.what)
+    }
+}
+
+/// What a plan gave.
+#[derive(Clone, Debug)]
+pub struct Outcome {
+    /// The tables.
+    pub results: Results,
+    /// The points with their runs, in order.
+    pub points: Vec<Point>,
+    /// Runs that went wrong, in order.
+    pub trouble: Vec<Trouble>,
+}
+
+impl Plan {
+    /// Plans every point of the grid of `axes`; no axes: the scenario alone.
+    ///
+    /// # Errors
+    /// What is wrong with the first point whose settings do not fit the scenario.
+    pub fn new(
+        kind: Kind,
+        base: &Scenario,
+        axes: &[Axis],
+        replications: Range<u32>,
+    ) -> Result<Self, Diagnostics> {
+        let points = grid(axes)
+            .into_iter()
+            .map(|choices| {
+                let values = choices.iter().map(|choice| choice.label.clone()).collect();
+                let set: Vec<String> =
+                    choices.iter().flat_map(|choice| choice.set.iter().cloned()).collect();
+                let (scenario, warnings) = base.with_sets(&set)?;
+                Ok(Planned { values, set, scenario, warnings })
+            })
+            .collect::<Result<_, Diagnostics>>()?;
+        let meta = Meta {
+            kind,
+            version: env!("CARGO_PKG_VERSION").into(),
+            scenario: base.name.clone(),
+            title: base.title.clone(),
+            scenario_digest: base.digest().to_string(),
+            seed: base.seed,
+            replications: replications.len() as u32,
+            keys: axes.iter().map(|axis| axis.key.clone()).collect(),
+        };
+        Ok(Self { meta, points, replications })
+    }
+
+    /// Its points, in order.
+    #[must_use]
+    pub fn points(&self) -> &[Planned] {
+        &self.points
+    }
+
+    /// How many runs it has.
+    #[must_use]
+    pub fn runs(&self) -> usize {
+        self.points.len() * self.replications.len()
+    }
+
+    /// Runs it on `jobs` threads (0: one per core). The first replication of the first point is
+    /// recorded to `record`.
+    ///
+    /// # Errors
+    /// The threads could not be started, or the record could not be written.
+    pub fn run<W: Write + Send>(
+        &self,
+        jobs: usize,
+        record: Option<W>,
+        progress: &dyn Progress,
+    ) -> Result<Outcome, RunError> {
+        let record = Mutex::new(record);
+        let work = |point: usize, replication: u32| {
+            let first = point == 0 && replication == self.replications.start;
+            // A thread that panicked ends the sweep before its lock is asked for again.
+            let mut record = first.then(|| record.lock().ok()?.take()).flatten();
+            let options = RunOptions {
+                record: record.as_mut().map(|out| out as &mut dyn Write),
+                series_interval: if replication == 0 { SERIES_INTERVAL } else { Span::ZERO },
+                max_inputs: 0,
+            };
+            simulate(&self.points[point].scenario, replication, options)
+        };
+        let runs = replicate(self.points.len(), self.replications.clone(), jobs, work, || {
+            progress.run_ended();
+        })?;
+        self.collect(runs)
+    }
+
+    fn collect(&self, runs: Vec<Vec<Result<RunResult, RunFailure>>>) -> Result<Outcome, RunError> {
+        let mut trouble = Vec::new();
+        let mut points = Vec::new();
+        for (place, (planned, runs)) in self.points.iter().zip(runs).enumerate() {
+            let mut point = Point { values: planned.values.clone(), runs: Vec::new() };
+            for (replication, run) in self.replications.clone().zip(runs) {
+                let result = match run {
+                    Ok(result) => result,
+                    Err(RunFailure::Core { result, .. }) => *result,
+                    Err(RunFailure::Record(error)) => return Err(error.into()),
+                };
+                if let Some((what, fatal)) = wrong_with(&result) {
+                    trouble.push(Trouble { point: place, replication, what, fatal });
+                }
+                let RunResult { summary, digest, ended, .. } = result;
+                point.runs.push((replication, Replicated { summary, digest, ended: word(&ended) }));
+            }
+            points.push(point);
+        }
+        Ok(Outcome { results: tabulate(self.meta.clone(), &points), points, trouble })
+    }
+}
+
+/// What is wrong with a run, and whether it is no result.
+fn wrong_with(result: &RunResult) -> Option<(String, bool)> {
+    match &result.ended {
+        Ended::Stalled(stall) => Some((format!("stalled at {}: {stall}", result.end), true)),
+        Ended::Failed(error) => Some((format!("failed at {}: {error}", result.end), true)),
+        _ if !result.warm => {
+            let what = "ended before its warm-up was over: its metrics include the start";
+            Some((what.into(), false))
+        }
+        _ => None,
+    }
+}
+
+const fn word(ended: &Ended) -> &'static str {
+    match ended {
+        Ended::Duration => "duration",
+        Ended::Steps => "steps",
+        Ended::Exhausted => "exhausted",
+        Ended::Stalled(_) => "stalled",
+        Ended::Failed(_) => "failed",
+        Ended::MaxInputs => "max_inputs",
+    }
+}

@@ -1,0 +1,36 @@
+//! `headway plot`
+
+use std::path::PathBuf;
+
+use headway_sim::report::folder::Folder;
+use headway_sim::report::plot;
+use headway_sim::report::results::Results;
+
+use crate::failure::Failure;
+use crate::outcome;
+
+/// Draw the plots of a result again, from its CSV files alone
+#[derive(clap::Args)]
+pub(crate) struct Args {
+    /// The folder of the result
+    dir: PathBuf,
+    /// Folder for the plots [default: the same]
+    #[arg(long, value_name = "DIR")]
+    out: Option<PathBuf>,
+}
+
+/// Runs the command.
+pub(crate) fn run(args: &Args) -> Result<(), Failure> {
+    let results = Results::read(&args.dir).map_err(|error| {
+        let help = "name a folder that `headway sweep` or `headway simulate` wrote";
+        Failure::input(format!("{error}\nhelp: {help}"))
+    })?;
+    let pictures = plot::draw(&results).map_err(Failure::broken)?;
+    let to = args.out.as_ref().unwrap_or(&args.dir);
+    let unwritable = |error| Failure::unwritable(to, &error);
+    let mut folder = Folder::open(to).map_err(unwritable)?;
+    for picture in &pictures {
+        outcome::stage(&mut folder, picture).map_err(unwritable)?;
+    }
+    outcome::commit(folder, to)
+}

@@ -1,0 +1,44 @@
+//! `headway replay`
+
+use std::fs::File;
+use std::io::BufReader;
+use std::path::PathBuf;
+
+use headway_shared::record::Reader;
+use headway_shared::replay::{ReplayError, replay};
+
+use crate::failure::Failure;
+use crate::terminal;
+
+/// Feed a recorded run through the core again and compare every decision
+#[derive(clap::Args)]
+pub(crate) struct Args {
+    /// The record, as `simulate --record` writes it
+    record: PathBuf,
+}
+
+/// Runs the command.
+pub(crate) fn run(args: &Args) -> Result<(), Failure> {
+    let path = args.record.display();
+    let unreadable = |error| {
+        let help = "name a record that `headway simulate --record` wrote";
+        Failure::input(format!("{path}: {error}\nhelp: {help}"))
+    };
+    let file =
+        File::open(&args.record).map_err(|error| Failure::unreadable(&args.record, &error))?;
+    let reader =
+        Reader::open(BufReader::new(file)).map_err(|error| unreadable(error.to_string()))?;
+    let (scenario, seed) = (reader.header().scenario.clone(), reader.header().seed);
+    let replication = reader.header().replication;
+    match replay(reader) {
+        Ok(report) => terminal::data(&format!(
+            "{scenario}, seed {seed}, replication {replication}: {} inputs until {}, the same \
+             decisions (digest {})\n",
+            report.decisions.inputs, report.end, report.decisions.digest
+        )),
+        Err(error @ (ReplayError::Record(_) | ReplayError::OtherDecisions { .. })) => {
+            Err(unreadable(error.to_string()))
+        }
+        Err(error) => Err(Failure::broken(format!("{path}: {error}"))),
+    }
+}

@@ -1,0 +1,60 @@
+//! `headway simulate`
+
+use std::fs::File;
+use std::io::BufWriter;
+use std::path::PathBuf;
+
+use headway_sim::report::folder::Folder;
+use headway_sim::report::results::Kind;
+use headway_sim::sweep::Plan;
+
+use crate::failure::Failure;
+use crate::options::{self, Output, Overrides};
+use crate::progress::Bar;
+use crate::{outcome, terminal};
+
+/// The name of the file that `--record` writes.
+const RECORD: &str = "run.record";
+
+/// Simulate a scenario as it is: summary, CSV and plots over time
+#[derive(clap::Args)]
+pub(crate) struct Args {
+    /// The scenario, a TOML file
+    scenario: PathBuf,
+    /// How many runs, which differ in their random numbers alone
+    #[arg(long, value_name = "N", default_value_t = 1,
+          value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    replications: u32,
+    /// The number of the first of them, as sweep counts from 0
+    #[arg(long, value_name = "N", default_value_t = 0,
+          value_parser = clap::value_parser!(u32).range(0..=1_000_000))]
+    replication: u32,
+    /// Record the first run's inputs and decisions (run.record), for `headway replay`
+    #[arg(long)]
+    record: bool,
+    #[command(flatten)]
+    overrides: Overrides,
+    #[command(flatten)]
+    output: Output,
+}
+
+/// Runs the command.
+pub(crate) fn run(args: &Args) -> Result<(), Failure> {
+    let scenario = options::load(&args.scenario, &args.overrides, &[])?.scenario;
+    let replications = args.replication..args.replication + args.replications;
+    let plan = Plan::new(Kind::Run, &scenario, &[], replications)?;
+
+    let to = args.output.folder(&format!("{}/simulate", scenario.name));
+    let unwritable = |error| Failure::unwritable(&to, &error);
+    let mut folder = Folder::open(&to).map_err(unwritable)?;
+    let record: Option<BufWriter<File>> = match args.record {
+        true => Some(BufWriter::new(folder.create(RECORD).map_err(unwritable)?)),
+        false => None,
+    };
+    let bar = Bar::new(plan.runs());
+    let done = plan.run(args.output.threads(), record, &bar).map_err(Failure::broken)?;
+    drop(bar);
+    terminal::data(&outcome::text(&done.results, args.output.format)?)?;
+    outcome::save(folder, &to, &done.results)?;
+    outcome::judge(&done, &plan, &args.scenario, &args.overrides)
+}

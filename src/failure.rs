@@ -1,0 +1,77 @@
+//! Why a command did not succeed, and what the shell is told.
+
+use std::fmt::Display;
+use std::io;
+use std::path::Path;
+use std::process::ExitCode;
+
+use headway_shared::config::Diagnostics;
+
+use crate::terminal;
+
+/// Why a command did not succeed.
+#[derive(Debug)]
+pub(crate) enum Failure {
+    /// The input is wrong, and it is known where.
+    Diagnosed(Diagnostics),
+    /// The input is wrong: a message with its remedy.
+    Input(String),
+    /// It was done, and the answer is no; everything has been said.
+    Negative,
+    /// It could not be done.
+    Broken(String),
+    /// Whoever reads the output wants no more of it.
+    Unread,
+}
+
+impl Failure {
+    /// The input is wrong.
+    pub(crate) fn input(message: impl Display) -> Self {
+        Self::Input(message.to_string())
+    }
+
+    /// Something that does not depend on the input went wrong.
+    pub(crate) fn broken(message: impl Display) -> Self {
+        Self::Broken(message.to_string())
+    }
+
+    /// A file of the input cannot be read.
+    pub(crate) fn unreadable(path: &Path, error: &io::Error) -> Self {
+        Self::Input(format!(
+            "{}: cannot be read: {error}\nhelp: name a file that exists and that you may read",
+            path.display()
+        ))
+    }
+
+    /// Files cannot be written to a folder.
+    pub(crate) fn unwritable(folder: &Path, error: &io::Error) -> Self {
+        Self::Input(format!(
+            "{}: cannot be written: {error}\nhelp: choose another folder with --out DIR",
+            folder.display()
+        ))
+    }
+
+    /// Says on stderr what went wrong.
+    pub(crate) fn report(&self) {
+        match self {
+            Self::Diagnosed(diagnostics) => terminal::diagnose(diagnostics),
+            Self::Input(message) | Self::Broken(message) => terminal::note(message),
+            Self::Negative | Self::Unread => {}
+        }
+    }
+
+    /// 1: a threshold, invariant or comparison failed; 2: the input is wrong.
+    pub(crate) fn exit_code(&self) -> ExitCode {
+        match self {
+            Self::Diagnosed(_) | Self::Input(_) => ExitCode::from(2),
+            Self::Negative | Self::Broken(_) => ExitCode::FAILURE,
+            Self::Unread => ExitCode::SUCCESS,
+        }
+    }
+}
+
+impl From<Diagnostics> for Failure {
+    fn from(diagnostics: Diagnostics) -> Self {
+        Self::Diagnosed(diagnostics)
+    }
+}

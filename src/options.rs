@@ -1,0 +1,100 @@
+//! Options that several commands have.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use clap::ValueEnum;
+use headway_shared::config::{Layers, Table};
+use headway_sim::scenario::Scenario;
+
+use crate::failure::Failure;
+use crate::terminal;
+
+/// What is laid over a scenario.
+#[derive(clap::Args, Clone)]
+pub(crate) struct Overrides {
+    /// Set a key, such as max_head_off_policyness=4 or world.serving.replicas=2; repeatable, the
+    /// last one wins
+    #[arg(long, value_name = "KEY=VALUE")]
+    pub(crate) set: Vec<String>,
+    /// Lay a live configuration (config.toml) over the scenario: what would my present settings do?
+    #[arg(long, value_name = "FILE")]
+    pub(crate) config: Option<PathBuf>,
+    /// Seed of all random streams [default: the scenario's]
+    #[arg(long, value_name = "N")]
+    pub(crate) seed: Option<u64>,
+}
+
+/// How data is written to stdout.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Format {
+    /// The headline metrics, to read
+    Table,
+    /// Everything, as one JSON document
+    Json,
+    /// Everything, as CSV
+    Csv,
+}
+
+/// Where results go, and how they are made.
+#[derive(clap::Args, Clone)]
+pub(crate) struct Output {
+    /// What is written to stdout
+    #[arg(long, value_enum, default_value_t = Format::Table)]
+    pub(crate) format: Format,
+    /// Folder for CSV, JSON and plots [default: out/NAME]
+    #[arg(long, value_name = "DIR")]
+    pub(crate) out: Option<PathBuf>,
+    /// Threads; results do not depend on it [default: one per core]
+    #[arg(long, value_name = "N")]
+    pub(crate) jobs: Option<usize>,
+}
+
+impl Output {
+    /// The folder to write to.
+    pub(crate) fn folder(&self, name: &str) -> PathBuf {
+        self.out.clone().unwrap_or_else(|| Path::new("out").join(name))
+    }
+
+    /// Threads; 0: one per core.
+    pub(crate) fn threads(&self) -> usize {
+        self.jobs.unwrap_or(0)
+    }
+}
+
+/// A scenario, and the tree it was read from.
+pub(crate) struct Loaded {
+    pub(crate) scenario: Scenario,
+    pub(crate) tree: Table,
+}
+
+/// Reads a scenario with what is laid over it; warnings go to stderr.
+pub(crate) fn load(path: &Path, overrides: &Overrides, more: &[String]) -> Result<Loaded, Failure> {
+    let mut layers = Layers::new().toml(path.display().to_string(), read(path)?);
+    if let Some(config) = &overrides.config {
+        let (name, text) = (config.display().to_string(), read(config)?);
+        let is_json = config.extension().is_some_and(|extension| extension == "json");
+        layers = if is_json { layers.json(name, text) } else { layers.toml(name, text) };
+    }
+    let seed = overrides.seed.map(|seed| format!("scenario.seed={seed}"));
+    layers = overrides.set.iter().chain(more).chain(&seed).fold(layers, Layers::set);
+    let tree = layers.merge()?.root;
+    let base = path.parent().unwrap_or(Path::new("."));
+    let (scenario, warnings) = Scenario::load(&layers, base)?;
+    terminal::diagnose(&warnings);
+    Ok(Loaded { scenario, tree })
+}
+
+fn read(path: &Path) -> Result<String, Failure> {
+    let bytes = fs::read(path).map_err(|error| Failure::unreadable(path, &error))?;
+    String::from_utf8(bytes).map_err(|error| {
+        let line = 1 + error.as_bytes()[..error.utf8_error().valid_up_to()]
+            .iter()
+            .filter(|byte| **byte == b'\n')
+            .count();
+        Failure::input(format!(
+            "{}:{line}: not UTF-8 text\nhelp: save the file as UTF-8",
+            path.display()
+        ))
+    })
+}

@@ -1,0 +1,159 @@
+//! Writing what runs gave, and saying what went wrong in them.
+
+use std::io;
+use std::path::Path;
+
+use headway_shared::config::Diagnostics;
+use headway_sim::report::folder::Folder;
+use headway_sim::report::json;
+use headway_sim::report::plot::{self, Picture};
+use headway_sim::report::results::{Kind, Results};
+use headway_sim::sweep::{Outcome, Plan};
+
+use crate::failure::Failure;
+use crate::options::{Format, Overrides};
+use crate::{headline, terminal};
+
+/// Shows on stderr what is suspicious about the points, once for all of them.
+pub(crate) fn warn(plan: &Plan) {
+    let mut said: Vec<String> = Vec::new();
+    for point in plan.points() {
+        for item in &point.warnings.items {
+            let key = format!("{:?} {}", item.origin, item.message);
+            if said.contains(&key) {
+                continue;
+            }
+            said.push(key);
+            let (sources, items) = (point.warnings.sources.clone(), vec![item.clone()]);
+            if !point.set.is_empty() {
+                terminal::note(&format!("with {}:", point.set.join(", ")));
+            }
+            terminal::diagnose(&Diagnostics { sources, items });
+        }
+    }
+}
+
+/// The results as they go to stdout.
+pub(crate) fn text(results: &Results, format: Format) -> Result<String, Failure> {
+    match format {
+        Format::Table => Ok(match results.meta.kind {
+            Kind::Sweep => headline::sweep(results),
+            Kind::Run => headline::run(results),
+        }),
+        Format::Json => {
+            let document = json::document(results).map_err(Failure::broken)?;
+            Ok(format!("{document:#}\n"))
+        }
+        Format::Csv => {
+            let bytes = results.points.to_bytes().map_err(Failure::broken)?;
+            String::from_utf8(bytes).map_err(Failure::broken)
+        }
+    }
+}
+
+/// Stages the tables and plots of a result, puts them in their places, and says where.
+pub(crate) fn save(mut folder: Folder, to: &Path, results: &Results) -> Result<(), Failure> {
+    let pictures = plot::draw(results).map_err(Failure::broken)?;
+    let unwritable = |error: io::Error| Failure::unwritable(to, &error);
+    for picture in &pictures {
+        stage(&mut folder, picture).map_err(unwritable)?;
+    }
+    for (name, bytes) in results.files().map_err(unwritable)? {
+        folder.write(&name, &bytes).map_err(unwritable)?;
+    }
+    commit(folder, to)
+}
+
+/// Stages both files of a picture.
+pub(crate) fn stage(folder: &mut Folder, picture: &Picture) -> io::Result<()> {
+    folder.write(&format!("{}.svg", picture.name), picture.svg.as_bytes())?;
+    folder.write(&format!("{}.png", picture.name), &picture.png)
+}
+
+/// Puts staged files in their places, and says where.
+pub(crate) fn commit(folder: Folder, to: &Path) -> Result<(), Failure> {
+    let pictures = folder.names().iter().filter(|name| name.ends_with(".png")).count();
+    let others: Vec<&str> = folder
+        .names()
+        .iter()
+        .filter(|name| !name.ends_with(".png") && !name.ends_with(".svg"))
+        .map(String::as_str)
+        .collect();
+    let mut what = others.join(", ");
+    if pictures > 0 {
+        let joint = if what.is_empty() { "" } else { ", and " };
+        what = format!("{what}{joint}{pictures} plots (SVG, PNG)");
+    }
+    folder.commit().map_err(|error| Failure::unwritable(to, &error))?;
+    terminal::note(&format!("wrote {what} to {}", to.display()));
+    Ok(())
+}
+
+/// Says what went wrong in which run, with the command that repeats it.
+///
+/// # Errors
+/// [`Failure::Negative`] if a run is no result.
+pub(crate) fn judge(
+    outcome: &Outcome,
+    plan: &Plan,
+    scenario: &Path,
+    overrides: &Overrides,
+) -> Result<(), Failure> {
+    let mut said: Vec<(usize, &str)> = Vec::new();
+    for trouble in &outcome.trouble {
+        let point = &plan.points()[trouble.point];
+        // One message per point and kind is enough for what is merely suspicious.
+        if !trouble.fatal && said.contains(&(trouble.point, &trouble.what)) {
+            continue;
+        }
+        said.push((trouble.point, &trouble.what));
+        let severity = if trouble.fatal { "error" } else { "warning" };
+        let place = match point.values.is_empty() {
+            true => String::new(),
+            false => format!("{}: ", point.set.join(", ")),
+        };
+        let (replication, what) = (trouble.replication, &trouble.what);
+        terminal::note(&format!("{severity}: {place}replication {replication} {what}"));
+        terminal::note(&format!(
+            "repeat it: {}",
+            repeat(scenario, overrides, &point.set, replication)
+        ));
+    }
+    match outcome.trouble.iter().any(|trouble| trouble.fatal) {
+        true => Err(Failure::Negative),
+        false => Ok(()),
+    }
+}
+
+/// The command that repeats one replication of one point.
+fn repeat(scenario: &Path, overrides: &Overrides, set: &[String], replication: u32) -> String {
+    let mut words = vec!["headway simulate".to_owned(), quoted(&scenario.display().to_string())];
+    if let Some(config) = &overrides.config {
+        words.push(format!("--config {}", quoted(&config.display().to_string())));
+    }
+    words.extend(overrides.set.iter().chain(set).map(|set| format!("--set {}", quoted(set))));
+    words.extend(overrides.seed.map(|seed| format!("--seed {seed}")));
+    words.push(format!("--replication {replication}"));
+    words.join(" ")
+}
+
+/// A word for a shell.
+fn quoted(word: &str) -> String {
+    let plain = |letter: char| letter.is_ascii_alphanumeric() || "-_./=,:".contains(letter);
+    if !word.is_empty() && word.chars().all(plain) {
+        return word.to_owned();
+    }
+    format!("'{}'", word.replace('\'', r"'\''"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_are_quoted_where_a_shell_would_split_them() {
+        assert_eq!(quoted("a.b=1"), "a.b=1");
+        assert_eq!(quoted("a={ kind = \"x\" }"), "'a={ kind = \"x\" }'");
+        assert_eq!(quoted("it's"), r"'it'\''s'");
+    }
+}

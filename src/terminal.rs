@@ -1,0 +1,60 @@
+//! Writing to stdout and stderr.
+
+use std::io::{self, IsTerminal, Write};
+
+use headway_shared::config::{Diagnostic, Diagnostics, Origin, Severity};
+use miette::{LabeledSpan, MietteDiagnostic, NamedSource, Report};
+
+use crate::failure::Failure;
+
+/// Writes data to stdout.
+///
+/// # Errors
+/// The reader has gone away, or stdout cannot be written.
+pub(crate) fn data(text: &str) -> Result<(), Failure> {
+    let mut out = io::stdout().lock();
+    out.write_all(text.as_bytes()).and_then(|()| out.flush()).map_err(|error| match error.kind() {
+        io::ErrorKind::BrokenPipe => Failure::Unread,
+        _ => Failure::broken(format!("stdout cannot be written: {error}")),
+    })
+}
+
+/// Writes a line to stderr. If that fails there is nobody left to tell.
+pub(crate) fn note(text: &str) {
+    let _ = writeln!(io::stderr().lock(), "{text}");
+}
+
+/// Shows findings on stderr: with the source around them on a terminal, else as
+/// `file:line:column: message`, which editors and scripts can read.
+pub(crate) fn diagnose(diagnostics: &Diagnostics) {
+    if !io::stderr().is_terminal() {
+        let _ = write!(io::stderr().lock(), "{diagnostics}");
+        return;
+    }
+    for item in &diagnostics.items {
+        note(&format!("{:?}", report(diagnostics, item)));
+    }
+}
+
+fn report(diagnostics: &Diagnostics, item: &Diagnostic) -> Report {
+    let sources = &diagnostics.sources;
+    let label = |origin: Origin, text: Option<String>| {
+        LabeledSpan::new(text, origin.start, origin.end.saturating_sub(origin.start))
+    };
+    // One report shows one text: places in others are left to the plain form.
+    let related = item
+        .related
+        .iter()
+        .filter(|(origin, _)| origin.source == item.origin.source)
+        .map(|(origin, note)| label(*origin, Some(note.clone())));
+    let mut shown = MietteDiagnostic::new(item.message.clone())
+        .with_severity(match item.severity {
+            Severity::Error => miette::Severity::Error,
+            Severity::Warning => miette::Severity::Warning,
+        })
+        .with_labels(std::iter::once(label(item.origin, None)).chain(related));
+    shown.help.clone_from(&item.help);
+    let source = item.origin.source;
+    Report::new(shown)
+        .with_source_code(NamedSource::new(sources.name(source), sources.text(source).to_owned()))
+}
