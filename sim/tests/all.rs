@@ -5,7 +5,13 @@
 mod all {
     mod import;
     mod properties;
+    mod reference;
     mod replica;
     mod samplers;
     mod theory;
+    mod world_clients;
+    mod world_faults;
+    mod world_runs;
+    mod world_scenario;
+    mod world_support;
 }
