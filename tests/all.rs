@@ -1,5 +1,7 @@
 //! Tests of the command line, through the real binary.
 
+#![allow(clippy::expect_used, clippy::unwrap_used, reason = "a test fails by panicking")]
+
 mod all {
     mod help;
     mod identity;
