@@ -119,8 +119,7 @@ fn staleness_agrees_with_the_closed_form_and_with_measurements() {
     let replications = 0..cases[0].2.replications;
     let work = |case: usize, replication| staleness(&cases[case].2, replication);
     let simulated = replicate(cases.len(), replications, 0, work, || ()).unwrap();
-    let mut table =
-        "C,B,q,rho,M,closed_form,measured,simulated,simulated_ci\n".to_owned();
+    let mut table = "C,B,q,rho,M,closed_form,measured,simulated,simulated_ci\n".to_owned();
     for ((setting, measured, _), simulated) in cases.iter().zip(&simulated) {
         let Setting { slots, batch, queue, rho, longest } = *setting;
         let Estimate { mean, half_width, .. } = estimate(simulated).unwrap();
