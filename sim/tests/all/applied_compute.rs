@@ -73,7 +73,8 @@ fn staleness(scenario: &Scenario, replication: u32) -> f64 {
                     continue;
                 }
                 (_, tick) => {
-                    world.pass_until(tick.expect("a closed loop never ends"));
+                    // A closed loop never ends.
+                    world.pass_until(tick.unwrap());
                     Input::Tick
                 }
             },
