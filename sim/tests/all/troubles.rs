@@ -62,6 +62,25 @@ fn a_cure_changes_the_keys_of_its_trouble_and_nothing_else() {
 }
 
 #[test]
+fn what_can_be_seen_before_a_run_is_warned_about_and_no_cure_is() {
+    let warnings = |name: &str| load_shipped(name).1.to_string();
+    let limits = warnings("trouble-503-never-ends");
+    assert!(limits.contains("is 30s, but a weight sync takes 62.13 s on average"), "{limits}");
+    let votes = warnings("trouble-judge-times-out");
+    assert!(votes.contains("votes will time out: 16 at once"), "{votes}");
+    for cure in [
+        "trouble-503-never-ends-cured",
+        "trouble-judge-times-out-cured",
+        "trouble-queue-full-cured",
+        "trouble-queue-full-cured-by-block",
+        "trouble-logprob-diff-climbs-cured",
+        "trouble-silence-after-start-cured",
+    ] {
+        assert_eq!(warnings(cure), "", "{cure}");
+    }
+}
+
+#[test]
 fn limits_shorter_than_the_weight_sync_refuse_everything_and_train_nothing() {
     let trouble = run("trouble-503-never-ends");
     assert_eq!(get(&trouble, "trained_samples_per_hour"), 0.0);
