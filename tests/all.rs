@@ -5,10 +5,12 @@
 mod all {
     mod help;
     mod identity;
+    mod import;
     mod killed;
     mod outcome;
     mod pipe;
     mod record;
+    mod silence;
     mod support;
     mod wrong_input;
 }

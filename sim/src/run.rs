@@ -14,6 +14,10 @@ use crate::kernel::random::Key;
 use crate::scenario::Scenario;
 use crate::world::World;
 
+/// The core's timers may go on when nothing else does: after so many that led to nothing, while
+/// nothing was due in the world, nothing will happen any more.
+const IDLE_TICKS: u32 = 1000;
+
 /// What a run is asked for, beside its scenario.
 #[derive(Default)]
 pub struct RunOptions<'a> {
@@ -60,6 +64,8 @@ pub struct RunResult {
     pub digest: Digest,
     /// Facts that the core was told.
     pub inputs: u64,
+    /// All that was handled: what was due in the world, facts, and decisions.
+    pub events: u64,
     /// When it ended.
     pub end: Time,
     /// The warm-up was over before the run was.
@@ -125,6 +131,7 @@ pub fn simulate<'a>(
     let RunOptions { record, series_interval, max_inputs } = options;
     let mut run = Run::new(scenario, replication, series_interval, record)?;
     let end = Time::ZERO + scenario.duration;
+    let mut idle_ticks = 0;
     let ended = loop {
         if run.steps_done() {
             break Ended::Steps;
@@ -139,7 +146,7 @@ pub fn simulate<'a>(
             run.handle(&input)?;
             continue;
         }
-        match (run.world.next_time(), run.core.poll_timeout()) {
+        match (run.world.next_time(), run.tick()) {
             (None, None) => break run.nothing_left(),
             (Some(event), tick) if tick.is_none_or(|tick| event <= tick) => {
                 if event > end {
@@ -147,12 +154,17 @@ pub fn simulate<'a>(
                 }
                 run.world.advance();
             }
-            (_, Some(tick)) => {
+            (event, Some(tick)) => {
+                if idle_ticks > IDLE_TICKS || (tick > end && idle_ticks > 0) {
+                    break run.nothing_left();
+                }
                 if tick > end {
                     break Ended::Duration;
                 }
                 run.world.pass_until(tick);
                 run.handle(&Input::Tick)?;
+                let idle = event.is_none() && run.actions.is_empty();
+                idle_ticks = if idle { idle_ticks + 1 } else { 0 };
             }
             // The first arm of this pattern takes what is left.
             (Some(_), None) => break Ended::Duration,
@@ -171,6 +183,9 @@ struct Run<'a> {
     observer: Observer,
     warm: bool,
     failed: Option<RunError>,
+    /// An input was handled since `tick` was asked for.
+    handled: bool,
+    tick: Option<Time>,
     actions: Vec<Action>,
     decisions: Decisions,
     record: Option<Writer<&'a mut (dyn Write + 'a)>>,
@@ -194,14 +209,26 @@ impl<'a> Run<'a> {
             observer: Observer::new(config, series_interval),
             warm: scenario.warmup == Default::default(),
             failed: None,
+            handled: true,
+            tick: None,
             actions: Vec::new(),
             decisions: Decisions::default(),
             record: record.map(|out| Writer::new(out, &header)).transpose()?,
         })
     }
 
+    /// When the core wants to be called. Only handling an input changes it.
+    fn tick(&mut self) -> Option<Time> {
+        if self.handled {
+            self.handled = false;
+            self.tick = self.core.poll_timeout();
+        }
+        self.tick
+    }
+
     fn handle(&mut self, input: &Input) -> Result<(), RunFailure> {
         let now = self.world.now();
+        self.handled = true;
         self.core.handle(now, input);
         self.actions.clear();
         while let Some(action) = self.core.poll_action() {
@@ -261,6 +288,7 @@ impl<'a> Run<'a> {
             summary: self.observer.summary(end, &self.core),
             digest: self.decisions.digest,
             inputs: self.decisions.inputs,
+            events: self.world.events() + self.decisions.inputs + self.decisions.actions,
             end,
             warm: self.warm,
             ended,

@@ -1,11 +1,23 @@
 //! Integration tests of the simulated world, as one binary.
 
-#![allow(clippy::unwrap_used, reason = "a test fails by a panic")]
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by a panic")]
 
 mod all {
+    mod applied_compute;
+    mod azure_trace;
+    mod committed;
+    mod goldens;
+    mod import;
     mod properties;
     mod reference;
     mod replica;
     mod samplers;
+    mod synthetic_trace;
     mod theory;
+    mod troubles;
+    mod world_clients;
+    mod world_faults;
+    mod world_runs;
+    mod world_scenario;
+    mod world_support;
 }
