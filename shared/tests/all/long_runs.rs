@@ -19,7 +19,7 @@ fn lifo_with_a_strict_bound_holds_no_place_for_the_dead_over_sixty_steps() {
         zeros: 0,
         generate: Delay { least: 10, most: 400 },
         train: Delay { least: 20, most: 60 },
-        inputs: 50_000,
+        inputs: 15_000,
         steps: 60,
         ..Plan::calm()
     };

@@ -187,7 +187,7 @@ fn forty_eight_users_who_read_for_minutes_stall_nothing() {
         vote: Delay { least: 10, most: 30 },
         train: Delay { least: 100, most: 300 },
         weights: Delay { least: 10, most: 50 },
-        inputs: 50_000,
+        inputs: 15_000,
         steps: 20,
         ..Plan::calm()
     };
