@@ -31,7 +31,7 @@ impl Scheduler {
         match self.samples[slot].state {
             SampleState::Generating | SampleState::GroupWait | SampleState::Training => {}
             SampleState::Parked if self.samples[slot].returning => {
-                self.returning.remove(&mut self.park_timer_links, slot);
+                self.returning.remove(slot, self.samples[slot].sample.head.number(), false);
             }
             SampleState::AwaitingState | SampleState::AwaitingSessionEnd | SampleState::Parked => {
                 self.stop_waiting(slot);
