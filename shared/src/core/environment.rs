@@ -206,8 +206,8 @@ impl Scheduler {
 
     /// Parked samples that have their next state take free places, before anything new does. The
     /// oldest come first, but an old one that has no place does not stand in a younger one's way.
-    pub(super) fn return_parked(&mut self) {
-        let mut from = 0;
+    pub(super) fn return_parked(&mut self) -> bool {
+        let (mut from, mut moved) = (0, false);
         while let Some(slot) = self.returning.first_from(from) {
             let head = self.samples[slot].sample.head.number();
             if !self.may_return(slot) {
@@ -221,7 +221,9 @@ impl Scheduler {
             self.set_exempt(slot, false);
             self.in_state(slot, SampleState::Generating);
             self.judge_when_due(slot);
+            moved = true;
         }
+        moved
     }
 
     /// Those that have become older than η meanwhile will not return.

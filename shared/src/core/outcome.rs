@@ -184,7 +184,7 @@ impl Scheduler {
         let Some(group) = self.groups.get(slot) else { return };
         let over = match group.placed {
             true => group.members.is_empty() && group.consumed >= group.size,
-            false => group.requested == 0,
+            false => group.requested == 0 || group.consumed >= group.size,
         };
         if over && (group.dead || group.ready || !group.placed) {
             let id = group.id;

@@ -324,7 +324,8 @@ impl Scheduler {
             self.advance_publication();
             self.start_publication_if_due();
             loop {
-                let mut moved = self.start_step();
+                let mut moved = self.return_parked();
+                moved |= self.start_step();
                 moved |= self.unblock_output();
                 moved |= self.start_votes();
                 moved |= self.unblock_rollout();
