@@ -165,8 +165,11 @@ impl Scheduler {
         }
         let needs_place = self.needs_place(slot);
         let floor = self.floor(slot);
+        let becomes_sample = trains && turn.sample == NONE;
         let admits = |deploy: DeployVersion| {
-            deploy >= floor && (!needs_place || self.gate.capacity(&self.gate_view(deploy)) > 0)
+            deploy >= floor
+                && !(becomes_sample && self.born_too_old(deploy))
+                && (!needs_place || self.gate.capacity(&self.gate_view(deploy)) > 0)
         };
         let preferred = match self.config.policy_serving.routing {
             Routing::LeastLoaded => None,
@@ -184,6 +187,12 @@ impl Scheduler {
             return Err(Refusal::Concurrency);
         }
         Ok(replica)
+    }
+
+    /// A sample with these weights would be discarded as soon as it is admitted: not every gate
+    /// looks at the publish lag.
+    fn born_too_old(&self, deploy: DeployVersion) -> bool {
+        self.learner.publish_lag_of(deploy).is_some_and(|lag| lag > self.limits().lowest())
     }
 
     /// The oldest weights a turn may be generated with.

@@ -181,6 +181,27 @@ fn what_is_born_too_old_is_not_trained_under_a_strict_bound() {
     }
 }
 
+/// Admitted and discarded at once, its client would ask again at once, for ever.
+#[test]
+fn what_would_be_born_too_old_is_refused_until_newer_weights_are_there() {
+    for gate in [GateKind::None, GateKind::Openclaw] {
+        let mut bench = Bench::new(|c| {
+            c.policy_training.bound = Bound::Strict;
+            c.policy_training.max_head_off_policyness = 0;
+            c.policy_training.gate = gate;
+        });
+        bench.steps(1);
+        bench.scored(100, GOOD);
+        bench.scored(101, GOOD);
+        bench.end_step(true);
+        let early = bench.request(200);
+        assert_eq!(bench.decision(early), Decision::Refused(Refusal::Stale));
+        bench.publish();
+        let later = bench.request(201);
+        assert!(matches!(bench.decision(later), Decision::Started { sample: Some(_), .. }));
+    }
+}
+
 #[test]
 fn a_later_turn_of_a_session_is_not_born_too_old() {
     let mut bench = Bench::new(|c| {
