@@ -431,9 +431,8 @@ impl Scheduler {
         match self.replica_index(id) {
             Some(index) if self.replicas[index].up() => return self.ignore(),
             Some(index) => {
-                let closed = self.weights.gate_closed();
                 let replica = &mut self.replicas[index];
-                (replica.alive, replica.whole, replica.closed) = (true, true, closed);
+                (replica.alive, replica.whole, replica.closed) = (true, true, false);
                 replica.deploy = deploy;
             }
             None => self.replicas.push(Replica {
@@ -441,7 +440,7 @@ impl Scheduler {
                 deploy,
                 alive: true,
                 whole: true,
-                closed: self.weights.gate_closed(),
+                closed: false,
                 sync: Sync::Idle,
                 turns: super::slab::List::default(),
             }),
