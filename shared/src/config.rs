@@ -8,6 +8,7 @@
 //! [`check`] applies the rules between keys. Every finding is a [`Diagnostic`] with its place.
 
 mod check;
+mod choices;
 mod diagnostic;
 mod explain;
 pub mod keys;
@@ -20,6 +21,7 @@ mod settings;
 mod text;
 
 pub use check::{Problem, QueueName, check};
+pub use choices::*;
 pub use diagnostic::{
     Diagnostic, Diagnostics, Findings, Origin, Position, Severity, SourceId, Sources, Syntax,
 };

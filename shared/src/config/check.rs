@@ -1,9 +1,10 @@
 //! The rules between keys. What passes them makes progress in a world that answers.
 
-use super::diagnostic::Severity;
-use super::sections::{
-    Bound, Config, Correction, DropPolicy, GateKind, JudgeMode, JudgeNeeds, Late, Queue, QueueOrder,
+use super::choices::{
+    Bound, Correction, DropPolicy, GateKind, JudgeMode, JudgeNeeds, Late, QueueOrder,
 };
+use super::diagnostic::Severity;
+use super::sections::{Config, Queue};
 use crate::time::Span;
 
 /// Which of the two queues.
@@ -63,7 +64,7 @@ pub enum Problem {
 }
 
 impl Problem {
-    /// Whether a run is refused.
+    /// Whether a run is refused because of it.
     #[must_use]
     pub const fn severity(self) -> Severity {
         match self {
@@ -173,6 +174,7 @@ fn zeros(config: &Config) -> Vec<Problem> {
         ("queue.output.max_size", config.queue.output.max_size),
     ];
     let spans = [
+        ("policy_serving.abort_timeout_sec", serving.abort_timeout),
         ("policy_serving.save_timeout_sec", serving.save_timeout),
         ("policy_serving.transfer_timeout_sec", serving.transfer_timeout),
         ("policy_serving.load_timeout_sec", serving.load_timeout),

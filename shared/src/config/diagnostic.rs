@@ -218,7 +218,9 @@ impl Findings {
     pub fn finish(self, mut sources: Sources) -> Result<Diagnostics, Diagnostics> {
         let failed = self.has_errors();
         self.secrets.into_inner().into_iter().for_each(|origin| sources.blank(origin));
-        let diagnostics = Diagnostics { sources, items: self.items.into_inner() };
+        let mut items = self.items.into_inner();
+        items.sort_by_key(|item| (item.origin.source, item.origin.start));
+        let diagnostics = Diagnostics { sources, items };
         if failed { Err(diagnostics) } else { Ok(diagnostics) }
     }
 }
@@ -229,7 +231,7 @@ impl Findings {
 pub struct Diagnostics {
     /// The texts.
     pub sources: Sources,
-    /// The findings, in the order in which they were made.
+    /// The findings, in the order of the texts.
     pub items: Vec<Diagnostic>,
 }
 

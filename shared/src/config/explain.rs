@@ -1,7 +1,8 @@
 //! What a broken rule means for a reader, and what to write instead.
 
 use super::check::{Problem, QueueName, places_before_publication};
-use super::sections::{Choice, Config};
+use super::choices::Choice;
+use super::sections::Config;
 
 /// What is wrong, with the numbers.
 pub(super) fn message(problem: Problem, config: &Config) -> String {

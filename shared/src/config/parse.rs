@@ -1,13 +1,14 @@
 //! The scheduling sections out of a tree.
 
 use super::check::check;
+use super::choices::Choice;
 use super::diagnostic::{Diagnostic, Diagnostics, Origin, Severity};
 use super::explain;
 use super::keys::{self, locate, read_section};
 use super::layers::{Document, Layers};
 use super::node::{Entry, Value};
 use super::reader::Reader;
-use super::sections::{Choice, Config};
+use super::sections::Config;
 
 /// Reads a configuration that holds the scheduling sections and nothing else.
 ///

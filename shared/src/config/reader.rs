@@ -2,9 +2,9 @@
 
 use std::ops::RangeInclusive;
 
+use super::choices::Choice;
 use super::diagnostic::{Diagnostic, Findings, Origin};
 use super::node::{Entry, Node, Table, Value};
-use super::sections::Choice;
 use crate::time::Span;
 
 /// Longest span that a key takes: about 31 years.

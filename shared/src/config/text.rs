@@ -16,12 +16,17 @@ pub(super) fn parse_toml(source: SourceId, text: &str, findings: &Findings) -> T
     let (document, errors) = DeTable::parse_recoverable(text);
     for error in errors {
         let span = error.span().unwrap_or(0..0);
-        let message = error.message().trim_end_matches('\n').replace('\n', "; ");
-        findings.push(
-            Diagnostic::error(at(source, &span, 0), message).help(
+        let origin = at(source, &span, 0);
+        findings.push(match error.message() {
+            "duplicate key" => {
+                let key = text.get(span).unwrap_or("a key");
+                Diagnostic::error(origin, format!("`{key}` is given twice"))
+                    .help("keep one of them")
+            }
+            message => Diagnostic::error(origin, message.trim_end().replace('\n', "; ")).help(
                 "this is TOML: `key = value` lines below `[section]` headers, text in quotes",
             ),
-        );
+        });
     }
     toml_table(document.get_ref(), source, 0)
 }

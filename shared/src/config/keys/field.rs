@@ -1,7 +1,7 @@
 //! How a field of a section is read from a file, and how the reference describes it.
 
+use crate::config::choices::Choice;
 use crate::config::reader::Reader;
-use crate::config::sections::Choice;
 use crate::time::Span;
 
 /// What the reference says about a value.

@@ -4,7 +4,8 @@
 use super::Effect::{AtOnce, NextAdmission, NextPublication, NextStep, Restart};
 use super::Key;
 use super::field::{Field, Millionths};
-use crate::config::sections::{Config, SyncMode};
+use crate::config::choices::SyncMode;
+use crate::config::sections::Config;
 
 /// `key!(SECTION.NAME = FIELD, EFFECT, ABOUT)`. After the field, `[TEXT = VALUE]` says how the
 /// default follows from other keys, `as TYPE` that the file uses other units, and `and FIELD` that
