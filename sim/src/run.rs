@@ -14,6 +14,10 @@ use crate::kernel::random::Key;
 use crate::scenario::Scenario;
 use crate::world::World;
 
+/// The core's timers may go on when nothing else does: after so many that led to nothing, while
+/// nothing was due in the world, nothing will happen any more.
+const IDLE_TICKS: u32 = 1000;
+
 /// What a run is asked for, beside its scenario.
 #[derive(Default)]
 pub struct RunOptions<'a> {
@@ -125,6 +129,7 @@ pub fn simulate<'a>(
     let RunOptions { record, series_interval, max_inputs } = options;
     let mut run = Run::new(scenario, replication, series_interval, record)?;
     let end = Time::ZERO + scenario.duration;
+    let mut idle_ticks = 0;
     let ended = loop {
         if run.steps_done() {
             break Ended::Steps;
@@ -147,12 +152,17 @@ pub fn simulate<'a>(
                 }
                 run.world.advance();
             }
-            (_, Some(tick)) => {
+            (event, Some(tick)) => {
+                if idle_ticks > IDLE_TICKS || (tick > end && idle_ticks > 0) {
+                    break run.nothing_left();
+                }
                 if tick > end {
                     break Ended::Duration;
                 }
                 run.world.pass_until(tick);
                 run.handle(&Input::Tick)?;
+                let idle = event.is_none() && run.actions.is_empty();
+                idle_ticks = if idle { idle_ticks + 1 } else { 0 };
             }
             // The first arm of this pattern takes what is left.
             (Some(_), None) => break Ended::Duration,

@@ -7,4 +7,9 @@ mod all {
     mod replica;
     mod samplers;
     mod theory;
+    mod world_clients;
+    mod world_faults;
+    mod world_runs;
+    mod world_scenario;
+    mod world_support;
 }

@@ -25,7 +25,7 @@ use crate::kernel::random::Component;
 /// Spreads the sessions of different users over ordinals without meeting: odd, so that any two
 /// users are at least 2^31 sessions and turns apart (Knuth's multiplicative hash).
 const USER_STRIDE: u64 = 0x9E37_79B1;
-/// Where a refused slot is not told when to try again.
+/// How long a slot waits that is refused, and not told when to try again.
 const SLOT_RETRY: Span = Span::from_secs(1);
 /// Returns of one turn's user that have draws of their own; beyond, they repeat.
 const RETURNS: u64 = 1 << 6;
@@ -164,7 +164,11 @@ impl Clients {
                 self.operation_ended(bus, slot);
                 return;
             }
-            Phase::Free | Phase::Asking => return,
+            Phase::Leaving => {
+                self.leave(bus, slot);
+                return;
+            }
+            Phase::Free | Phase::Asking | Phase::Over => return,
         }
         self.send(bus, slot);
     }
@@ -179,10 +183,12 @@ impl Clients {
     ) {
         let Some(slot) = self.by_request.remove(request.0) else { return };
         self.table[slot as usize].request = None;
-        if reason == Refusal::BadGroup || reason == Refusal::Ended {
-            self.leave(bus, slot);
-        } else {
-            self.retry(bus, slot, retry_after);
+        match reason {
+            // The run is over: nobody asks any more.
+            Refusal::Ended => self.table[slot as usize].phase = Phase::Over,
+            // Asking again is no use, and asking for the next at once might be none either.
+            Refusal::BadGroup => self.wait(bus, slot, Phase::Leaving, SLOT_RETRY),
+            _ => self.retry(bus, slot, retry_after),
         }
     }
 

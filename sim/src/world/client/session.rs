@@ -23,6 +23,10 @@ pub(super) enum Phase {
     Retrying,
     /// Its environment.
     Environment,
+    /// The delay before it is given up.
+    Leaving,
+    /// Nothing any more, as the run has ended.
+    Over,
 }
 
 /// A session, or a task of a slot.

@@ -1,0 +1,151 @@
+//! Scenarios for the tests of the world, and a run that keeps everything.
+
+use std::path::{Path, PathBuf};
+
+use headway_shared::action::Action;
+use headway_shared::config::{Diagnostics, Layers};
+use headway_shared::core::Scheduler;
+use headway_shared::digest::Digest;
+use headway_shared::input::Input;
+use headway_shared::time::Time;
+use headway_sim::kernel::random::Key;
+use headway_sim::scenario::Scenario;
+use headway_sim::world::World;
+
+/// Eight slots, turns of 10 s, a judge of 1 s, steps of 5 s, batches of 4.
+pub(crate) const SLOTS: &str = r#"
+[scenario]
+name = "small"
+duration_sec = 86400
+steps = 20
+
+[reward_judging]
+judge_needs = "turn"
+
+[policy_training]
+batch_size = 4
+
+[world.serving]
+decode_base_sec = 0.1
+
+[world.clients]
+kind = "slots"
+slots = 8
+prompt_tokens = { kind = "constant", value = 50 }
+output_tokens = { kind = "constant", value = 100 }
+
+[world.judge]
+vote = { kind = "constant", sec = 1 }
+
+[world.trainer]
+step = { kind = "constant", sec = 5 }
+"#;
+
+/// Two sessions a minute, of four turns on average, judged by their next states.
+pub(crate) const SESSIONS: &str = r#"
+[scenario]
+name = "talk"
+duration_sec = 7200
+
+[policy_training]
+batch_size = 4
+
+[world.serving]
+decode_base_sec = 0.01
+decode_per_sequence_sec = 0.002
+
+[world.clients]
+kind = "sessions"
+arrivals = { kind = "poisson", per_hour = 120 }
+turns = { kind = "uniform", min = 1, max = 7 }
+prompt_tokens = { kind = "lognormal", median = 500, p99 = 4000 }
+growth_tokens = { kind = "exponential", mean = 100 }
+output_tokens = { kind = "lognormal", median = 200, p99 = 2000 }
+think = { kind = "exponential", mean_sec = 20 }
+done_share = 0.7
+side_share = 0.1
+
+[world.judge]
+vote = { kind = "lognormal", median_sec = 3, p99_sec = 20 }
+
+[world.trainer]
+step = { kind = "constant", sec = 30 }
+
+[world.weights]
+load = { kind = "constant", sec = 2 }
+"#;
+
+/// A scenario with assignments over it.
+pub(crate) fn try_load(text: &str, set: &[&str]) -> Result<(Scenario, Diagnostics), Diagnostics> {
+    let layers = set.iter().fold(Layers::new().toml("test.toml", text), |l, &set| l.set(set));
+    Scenario::load(&layers, Path::new("."))
+}
+
+/// The same, where it must be fine.
+pub(crate) fn load(text: &str, set: &[&str]) -> Scenario {
+    match try_load(text, set) {
+        Ok((scenario, _)) => scenario,
+        Err(problems) => panic!("{problems}"),
+    }
+}
+
+/// What is wrong with a scenario, as text.
+pub(crate) fn problems(text: &str, set: &[&str]) -> String {
+    match try_load(text, set) {
+        Ok(_) => panic!("the scenario is accepted"),
+        Err(problems) => problems.to_string(),
+    }
+}
+
+/// The folder of the shipped scenarios.
+pub(crate) fn shipped(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../scenarios").join(format!("{name}.toml"))
+}
+
+/// A shipped scenario.
+pub(crate) fn load_shipped(name: &str) -> (Scenario, Diagnostics) {
+    let path = shipped(name);
+    let text = std::fs::read_to_string(&path).unwrap();
+    let layers = Layers::new().toml(format!("{name}.toml"), text);
+    match Scenario::load(&layers, path.parent().unwrap()) {
+        Ok(loaded) => loaded,
+        Err(problems) => panic!("{problems}"),
+    }
+}
+
+/// One input and what came of it.
+pub(crate) type Moment = (Time, Input, Vec<Action>);
+
+/// Runs the world against the core until `end`, and keeps everything.
+pub(crate) fn watch(scenario: &Scenario, end: Time) -> (Vec<Moment>, Scheduler) {
+    let mut core = Scheduler::new(scenario.config.clone());
+    let key = Key::new(scenario.seed, Digest::new(), 0);
+    let mut world = World::new(&scenario.world, &scenario.config, key);
+    let mut moments = Vec::new();
+    loop {
+        let input = match world.next_input() {
+            Some(input) => input,
+            None => match (world.next_time(), core.poll_timeout()) {
+                (Some(event), tick) if tick.is_none_or(|tick| event <= tick) => {
+                    if event > end {
+                        return (moments, core);
+                    }
+                    world.advance();
+                    continue;
+                }
+                (_, Some(tick)) if tick <= end => {
+                    world.pass_until(tick);
+                    Input::Tick
+                }
+                _ => return (moments, core),
+            },
+        };
+        core.handle(world.now(), &input);
+        let actions: Vec<Action> = std::iter::from_fn(|| core.poll_action()).collect();
+        for &action in &actions {
+            world.apply(action, &core);
+        }
+        world.forget(core.resolved());
+        moments.push((world.now(), input, actions));
+    }
+}
