@@ -1,6 +1,7 @@
 //! The simulated world of Headway, and everything that computes offline.
 
 pub mod compare;
+pub mod import;
 pub mod kernel;
 pub mod report;
 pub mod run;

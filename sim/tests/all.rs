@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a test fails by a panic")]
 
 mod all {
+    mod import;
     mod properties;
     mod replica;
     mod samplers;
