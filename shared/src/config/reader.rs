@@ -44,8 +44,7 @@ impl<'a> Reader<'a> {
     }
 
     /// Where the value of a key was written; else where the table was.
-    #[must_use]
-    pub fn origin(&self, key: &str) -> Origin {
+    fn origin(&self, key: &str) -> Origin {
         self.table.get(key).map_or(self.origin, |entry| entry.node.origin)
     }
 
@@ -168,19 +167,19 @@ impl<'a> Reader<'a> {
 
     /// A list of texts; empty where the key is absent.
     pub fn strings(&mut self, key: &'static str) -> Vec<String> {
-        self.list(key, "a list of texts", |node| match &node.value {
-            Value::Text(text) => Some(text.clone()),
-            _ => None,
-        })
-    }
-
-    /// A list of finite numbers; empty where the key is absent.
-    pub fn floats(&mut self, key: &'static str) -> Vec<f64> {
-        self.list(key, "a list of numbers", |node| match node.value {
-            Value::Integer(number) => Some(number as f64),
-            Value::Float(number) if number.is_finite() => Some(number),
-            _ => None,
-        })
+        let Some(entry) = self.entry(key) else { return Vec::new() };
+        let Value::List(items) = &entry.node.value else {
+            self.wrong_type(entry, "a list of texts", "[\"...\"]");
+            return Vec::new();
+        };
+        let mut values = Vec::new();
+        for item in items {
+            match &item.value {
+                Value::Text(text) => values.push(text.clone()),
+                _ => self.wrong_item(item, key, "a list of texts"),
+            }
+        }
+        values
     }
 
     /// A table within this one; where the key is absent, an empty one.
@@ -283,27 +282,6 @@ impl<'a> Reader<'a> {
             return None;
         }
         Some(number)
-    }
-
-    fn list<T>(
-        &mut self,
-        key: &'static str,
-        expected: &str,
-        read: impl Fn(&Node) -> Option<T>,
-    ) -> Vec<T> {
-        let Some(entry) = self.entry(key) else { return Vec::new() };
-        let Value::List(items) = &entry.node.value else {
-            self.wrong_type(entry, expected, "[...]");
-            return Vec::new();
-        };
-        let mut values = Vec::new();
-        for item in items {
-            match read(item) {
-                Some(value) => values.push(value),
-                None => self.wrong_item(item, key, expected),
-            }
-        }
-        values
     }
 
     fn wrong_type(&self, entry: &Entry, expected: &str, example: &str) {

@@ -17,6 +17,8 @@ pub fn reference() -> String {
         // Writing to a `String` cannot fail.
         let _ = section_table(&mut text, section, &keys, &defaults);
     }
+    text.truncate(text.trim_end().len());
+    text.push('\n');
     text
 }
 
