@@ -160,7 +160,8 @@ impl Scenario {
     pub fn digest(&self) -> Digest {
         let Self { duration, steps, warmup, config, world, .. } = self;
         // Derived `Debug` shows every field, and numbers in their shortest exact form.
-        let text = format!("{duration:?} {steps:?} {warmup:?} {world:?} {}", config.canonical_json());
+        let text =
+            format!("{duration:?} {steps:?} {warmup:?} {world:?} {}", config.canonical_json());
         Digest::of(text.as_bytes())
     }
 }
@@ -176,7 +177,8 @@ fn variant(layers: &Layers, set: &[String]) -> Result<Config, Diagnostics> {
 fn head(mut table: Reader<'_>) -> Head {
     table.require("name", "\"my-scenario\"");
     let name = table.string("name", "scenario");
-    let plain = |letter: char| letter.is_ascii_lowercase() || letter.is_ascii_digit() || letter == '-';
+    let plain =
+        |letter: char| letter.is_ascii_lowercase() || letter.is_ascii_digit() || letter == '-';
     if name.is_empty() || !name.chars().all(plain) {
         table.error(
             "name",
@@ -187,7 +189,11 @@ fn head(mut table: Reader<'_>) -> Head {
     let steps = table.u32("steps", 0, 0..=u32::MAX);
     let limited = table.has("duration_sec") || steps > 0;
     if !limited {
-        table.error("", "nothing ends this scenario", "add `duration_sec = 86400` or `steps = 200`");
+        table.error(
+            "",
+            "nothing ends this scenario",
+            "add `duration_sec = 86400` or `steps = 200`",
+        );
     }
     let head = Head {
         name,

@@ -200,7 +200,7 @@ impl Scheduler {
             batch: i64::from(training.batch_size),
             deploy: i64::from(deploy.number()),
             lag: i64::from(self.learner.publish_lag_of(deploy).unwrap_or(0)),
-            outstanding: self.places as i64 + self.trainer.rejected.len() as i64,
+            outstanding: (self.places + self.trainer.rejected_places()) as i64,
             unresolved: (self.places - self.places_ready) as i64,
             max_concurrent: i64::from(self.config.policy_serving.max_concurrent_rollouts),
         }

@@ -94,7 +94,8 @@ impl Scheduler {
             }
         }
         while let Some(sample) = self.sessions[slot].awaiting_end.front() {
-            self.sessions[slot].awaiting_end.remove(&mut self.waiting_links, sample);
+            self.stop_waiting(sample);
+            self.in_state(sample, SampleState::Generating);
             self.enter_rollout(sample);
             if self.sessions.get(slot).is_none() {
                 return;
@@ -149,6 +150,8 @@ impl Scheduler {
                 }
                 state => {
                     self.stop_waiting(slot);
+                    // In no list, as a sample whose turn has just ended.
+                    self.in_state(slot, SampleState::Generating);
                     if state == SampleState::Parked {
                         self.return_to_place(slot);
                     }

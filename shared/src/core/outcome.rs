@@ -188,9 +188,9 @@ impl Scheduler {
     pub(super) fn close_groups(&mut self) {
         let open: Vec<Slot> = self.groups.iter().map(|(slot, _)| slot).collect();
         for slot in open {
-            if let Some(group) = self.groups.get(slot).filter(|group| !group.ready) {
-                let size = group.consumed;
-                self.groups[slot].size = size;
+            let group = self.groups.get(slot).filter(|group| !group.ready && group.consumed > 0);
+            if let Some(group) = group {
+                self.groups[slot].size = group.consumed;
                 self.check_group(slot, Discard::GroupTooSmall);
             }
         }

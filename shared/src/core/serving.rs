@@ -328,7 +328,9 @@ impl Scheduler {
             return;
         }
         let turn = &self.turns[slot];
-        if turn.streamed {
+        if turn.state == TurnState::Lost {
+            self.turns[slot].sample = NONE;
+        } else if turn.streamed {
             self.occupied -= u32::from(turn.on_replica());
             self.turns[slot].sample = NONE;
             self.turns[slot].purpose = Purpose::ServeOnly;
@@ -354,8 +356,14 @@ impl Scheduler {
 
     /// An engine does not answer to an abort.
     pub(super) fn aborted_turn_given_up(&mut self) {
-        if let Some(slot) = self.cancel_timers.front() {
-            self.lose_turn(slot);
+        let Some(slot) = self.cancel_timers.front() else { return };
+        let cancelled = self.turns[slot].state == TurnState::Cancelled;
+        self.leave_replica(slot);
+        if cancelled {
+            self.end_turn(slot, None);
+        } else {
+            self.turns[slot].state = TurnState::Lost;
+            self.decide_lost_turn(slot);
         }
     }
 
@@ -381,22 +389,34 @@ impl Scheduler {
         }
     }
 
-    /// Everything on a replica is lost, with the tokens it had.
+    /// Everything on a replica is lost, with the tokens it had. All of it is taken off first: a
+    /// group that dies with one of its members must not abort others on a dead replica.
     pub(super) fn lose_turns(&mut self, index: usize) {
+        let mut lost = std::mem::take(&mut self.scratch);
         while let Some(slot) = self.replicas[index].turns.front() {
-            self.lose_turn(slot);
+            let cancelled = self.turns[slot].state == TurnState::Cancelled;
+            self.leave_replica(slot);
+            if cancelled {
+                self.end_turn(slot, None);
+            } else {
+                self.turns[slot].state = TurnState::Lost;
+                lost.push(slot);
+            }
         }
+        for slot in lost.drain(..) {
+            self.decide_lost_turn(slot);
+        }
+        self.scratch = lost;
     }
 
-    fn lose_turn(&mut self, slot: Slot) {
+    fn decide_lost_turn(&mut self, slot: Slot) {
         let turn = &self.turns[slot];
-        let policy = self.config.policy_serving.aborted;
-        let again = matches!(policy, Aborted::Restart | Aborted::Resume) && !turn.streamed;
-        let cancelled = turn.state == TurnState::Cancelled;
-        self.leave_replica(slot);
-        if cancelled {
-            self.end_turn(slot, None);
-        } else if again {
+        let again =
+            matches!(self.config.policy_serving.aborted, Aborted::Restart | Aborted::Resume)
+                && !turn.streamed;
+        // Without its sample, a turn that trains has nothing to start again for.
+        let bereft = turn.purpose == Purpose::Train && turn.sample == NONE;
+        if again && !bereft {
             self.restart_turn(slot);
         } else {
             self.drop_turn(slot, Discard::ReplicaLost);

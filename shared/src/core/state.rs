@@ -40,6 +40,8 @@ pub(crate) enum TurnState {
     Aborting,
     /// On a replica, aborted for good: its end changes nothing.
     Cancelled,
+    /// Taken off its replica, with its fate to be decided.
+    Lost,
 }
 
 /// A request that is held or served.

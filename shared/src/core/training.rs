@@ -27,6 +27,8 @@ pub(crate) struct Trainer {
     /// Rejected results that count for a batch to come, by when they would have entered the
     /// output queue.
     pub(crate) rejected: VecDeque<u64>,
+    /// Rejected results of the batch in training: they keep their places until it has ended.
+    rejected_in_batch: u64,
     /// Since when there has been enough for a short batch.
     short_since: Option<Time>,
     /// It has waited long enough for a full one.
@@ -43,6 +45,11 @@ pub(crate) struct Trainer {
 impl Trainer {
     pub(crate) fn is_training(&self) -> bool {
         self.step.is_some()
+    }
+
+    /// Rejected results that hold a place.
+    pub(crate) fn rejected_places(&self) -> u64 {
+        self.rejected.len() as u64 + self.rejected_in_batch
     }
 
     /// When something of it is due.
@@ -342,12 +349,14 @@ impl Scheduler {
             let entered = self.samples[leader].entered;
             if self.trainer.rejected.front().is_some_and(|&rejected| rejected < entered) {
                 self.trainer.rejected.pop_front();
+                self.trainer.rejected_in_batch += 1;
             } else {
                 self.take_entry(leader);
             }
         }
         // Without entries behind them, what is left of this batch's results was rejected.
         while taken < results && self.trainer.rejected.pop_front().is_some() {
+            self.trainer.rejected_in_batch += 1;
             taken += 1;
         }
         if self.gate.loses_surplus() {
@@ -398,6 +407,7 @@ impl Scheduler {
         }
         self.trainer.step = None;
         self.trainer.failures = 0;
+        self.trainer.rejected_in_batch = 0;
         self.trainer.last_interval = self.now.since(self.trainer.last_ended);
         self.trainer.last_ended = self.now;
         self.ledger.steps += 1;
@@ -432,6 +442,7 @@ impl Scheduler {
         }
         self.trainer.failures = 0;
         self.trainer.step = None;
+        self.trainer.rejected_in_batch = 0;
         for slot in std::mem::take(&mut self.trainer.batch) {
             // A group takes its other members with it.
             if self.samples.get(slot).is_some_and(|entry| entry.state == SampleState::Training) {
@@ -443,6 +454,9 @@ impl Scheduler {
     /// The step that is training will make no version: its samples are at the head of the queue.
     pub(super) fn void_step(&mut self) {
         self.trainer.step = None;
+        for _ in 0..std::mem::take(&mut self.trainer.rejected_in_batch) {
+            self.trainer.rejected.push_front(0);
+        }
         let batch = std::mem::take(&mut self.trainer.batch);
         for &slot in batch.iter().rev() {
             let leads = self.members(slot).first() == Some(&slot);

@@ -26,15 +26,15 @@ impl Run {
             scheduler: Scheduler::new(config.clone()),
             observer: Observer::new(config, Span::from_secs(1)),
         };
-        run.at(0, Input::ReplicaUp { replica: REPLICA, deploy: DeployVersion::new(0) });
+        run.at(0, &Input::ReplicaUp { replica: REPLICA, deploy: DeployVersion::new(0) });
         run
     }
 
-    fn at(&mut self, secs: u64, input: Input) -> Vec<Action> {
+    fn at(&mut self, secs: u64, input: &Input) -> Vec<Action> {
         let now = Time::from_secs(secs);
-        self.scheduler.handle(now, &input);
+        self.scheduler.handle(now, input);
         let actions: Vec<_> = std::iter::from_fn(|| self.scheduler.poll_action()).collect();
-        self.observer.observe(now, &input, &actions, &self.scheduler);
+        self.observer.observe(now, input, &actions, &self.scheduler);
         actions
     }
 
@@ -48,7 +48,7 @@ impl Run {
             streamed: false,
             last: false,
         };
-        self.at(secs, Input::Request(request))
+        self.at(secs, &Input::Request(request))
     }
 
     fn generated(&mut self, secs: u64, id: u64, tokens: u32, first_token: u64) -> Vec<Action> {
@@ -60,20 +60,20 @@ impl Run {
             first_token: Some(Time::from_secs(first_token)),
             segments: std::iter::once(segment).collect(),
         };
-        self.at(secs, input)
+        self.at(secs, &input)
     }
 
     fn vote(&mut self, secs: u64, vote: VoteId) -> Vec<Action> {
         let outcome = VoteOutcome::Score(1_000_000);
-        self.at(secs, Input::VoteEnded { vote, outcome, tokens: 50, judge_version: 0 })
+        self.at(secs, &Input::VoteEnded { vote, outcome, tokens: 50, judge_version: 0 })
     }
 
     fn step_ended(&mut self, secs: u64, step: StepId) -> Vec<Action> {
-        self.at(secs, Input::StepEnded { step, ok: true })
+        self.at(secs, &Input::StepEnded { step, ok: true })
     }
 
     fn weights(&mut self, secs: u64, publication: PublicationId, event: WeightsEvent) {
-        self.at(secs, Input::Weights { publication, event });
+        self.at(secs, &Input::Weights { publication, event });
     }
 
     fn summary(&self, secs: u64) -> Summary {
@@ -218,7 +218,7 @@ fn tokens_of_a_discarded_sample_are_wasted() {
     let mut run = Run::new(&config);
     run.request(1, 1);
     run.generated(5, 1, 40, 2);
-    run.at(9, Input::SessionEnded { session: SessionId(1) });
+    run.at(9, &Input::SessionEnded { session: SessionId(1) });
     let summary = run.summary(10);
     assert_eq!(summary.get("wasted_token_share"), Some(1.0));
     assert_eq!(summary.get("wasted_tokens_per_second"), Some(4.0));

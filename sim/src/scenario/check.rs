@@ -76,14 +76,24 @@ impl Checked<'_> {
                 (*copy_sec, copy_sec * f64::from(self.world.serving.replicas))
             }
         };
-        self.unreachable("policy_serving.save_timeout_sec", serving.save_timeout, weights.save.min(), "save");
+        self.unreachable(
+            "policy_serving.save_timeout_sec",
+            serving.save_timeout,
+            weights.save.min(),
+            "save",
+        );
         self.unreachable(
             "policy_serving.transfer_timeout_sec",
             serving.transfer_timeout,
             fastest_transfer,
             "transfer",
         );
-        self.unreachable("policy_serving.load_timeout_sec", serving.load_timeout, weights.load.min(), "load");
+        self.unreachable(
+            "policy_serving.load_timeout_sec",
+            serving.load_timeout,
+            weights.load.min(),
+            "load",
+        );
         let sync = transfer + weights.load.mean();
         let pauses = matches!(
             serving.sync_mode,

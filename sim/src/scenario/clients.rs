@@ -7,8 +7,8 @@ use super::columns::Columns;
 use super::distribution::{Unit, optional, required};
 use super::words::words;
 use super::world::SHARE;
-use crate::world::span;
 use crate::world::settings::{Arrivals, ClientKind, Clients, Retries, Sessions, Slots};
+use crate::world::span;
 
 /// More users would share random streams.
 const MAX_USERS: u32 = 100_000;

@@ -135,12 +135,7 @@ fn named_parameter(unit: Unit, parameter: &'static str) -> &'static str {
 
 type Law = Result<Distribution, DistributionError>;
 
-fn read(
-    table: &mut Reader<'_>,
-    kind: Kind,
-    unit: Unit,
-    columns: &mut Columns<'_>,
-) -> Option<Law> {
+fn read(table: &mut Reader<'_>, kind: Kind, unit: Unit, columns: &mut Columns<'_>) -> Option<Law> {
     let keys = unit.keys();
     match kind {
         Kind::LogNormal => return lognormal(table, &keys),

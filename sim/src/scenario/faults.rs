@@ -89,7 +89,11 @@ fn reconfigure(table: &mut Reader<'_>, variant: Variant<'_>) -> Fault {
         Ok(config) => Fault::Reconfigure(Box::new(config)),
         Err(problems) => {
             let first = problems.items.first().map_or("", |problem| &problem.message);
-            table.error("set", format!("no valid configuration: {first}"), "change the assignments");
+            table.error(
+                "set",
+                format!("no valid configuration: {first}"),
+                "change the assignments",
+            );
             Fault::OperatorResume
         }
     }

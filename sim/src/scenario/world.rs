@@ -134,7 +134,11 @@ fn judge(mut table: Reader<'_>, columns: &mut Columns<'_>) -> Judge {
     let by_tokens = table.has("read_tokens_per_sec") || table.has("write_tokens_per_sec");
     let latency = if by_tokens {
         if table.has("vote") {
-            table.error("vote", "`vote` and rates of tokens both say how long a vote takes", "keep one");
+            table.error(
+                "vote",
+                "`vote` and rates of tokens both say how long a vote takes",
+                "keep one",
+            );
         }
         for key in ["read_tokens_per_sec", "write_tokens_per_sec"] {
             table.require(key, "5000");
@@ -173,7 +177,11 @@ fn judge(mut table: Reader<'_>, columns: &mut Columns<'_>) -> Judge {
 fn trainer(mut table: Reader<'_>, columns: &mut Columns<'_>) -> Trainer {
     let step = if table.has("step") || !table.has("sec_per_token") {
         if table.has("sec_per_token") {
-            table.error("step", "`step` and `sec_per_token` both say how long a step takes", "keep one");
+            table.error(
+                "step",
+                "`step` and `sec_per_token` both say how long a step takes",
+                "keep one",
+            );
         }
         StepTime::Time(required(&mut table, "step", Unit::Seconds, columns))
     } else {
@@ -198,7 +206,11 @@ fn weights(mut table: Reader<'_>, columns: &mut Columns<'_>) -> Weights {
     let save = optional(&mut table, "save", Unit::Seconds, 0.0, columns);
     let transfer = if table.has("size_gb") {
         if table.has("transfer") {
-            table.error("transfer", "`transfer` and `size_gb` both say how long it takes", "keep one");
+            table.error(
+                "transfer",
+                "`transfer` and `size_gb` both say how long it takes",
+                "keep one",
+            );
         }
         table.require("link_gb_per_sec", "25");
         let size = table.float("size_gb", 1.0, POSITIVE);

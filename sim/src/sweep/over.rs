@@ -1,7 +1,9 @@
 //! What is swept: `KEY=0,1,2,4`, `KEY=0..16`, `KEY=0..16/4`, and grids of them.
 
 use headway_shared::config::keys::resolve;
-use headway_shared::config::{Diagnostic, Diagnostics, Findings, Origin, SourceId, Sources, Syntax, Table};
+use headway_shared::config::{
+    Diagnostic, Diagnostics, Findings, Origin, SourceId, Sources, Syntax, Table,
+};
 
 use crate::report::number;
 use crate::scenario::Case;

@@ -94,7 +94,13 @@ impl Judge {
     }
 
     /// The core asks for a vote.
-    pub(super) fn start(&mut self, bus: &mut Bus, id: VoteId, sample: SampleId, facts: Option<&Sample>) {
+    pub(super) fn start(
+        &mut self,
+        bus: &mut Bus,
+        id: VoteId,
+        sample: SampleId,
+        facts: Option<&Sample>,
+    ) {
         let Some(judged) = self.samples.get_mut(sample.0) else {
             bus.tell(ended(id, VoteOutcome::Failed, 0));
             return;

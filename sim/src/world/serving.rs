@@ -143,7 +143,12 @@ impl Serving {
     }
 
     /// Aborts a turn; what it has generated, if it still ran.
-    pub(super) fn abort(&mut self, bus: &mut Bus, request: RequestId, attempt: u32) -> Option<Kept> {
+    pub(super) fn abort(
+        &mut self,
+        bus: &mut Bus,
+        request: RequestId,
+        attempt: u32,
+    ) -> Option<Kept> {
         let slot = *self.by_request.get(request.0)?;
         let Start { replica, attempt: running, .. } = self.runs[slot as usize].as_ref()?.start;
         if running != attempt {
@@ -187,7 +192,13 @@ impl Serving {
     }
 
     /// A replica generates with other weights from now on.
-    pub(super) fn swap(&mut self, bus: &mut Bus, replica: u32, version: DeployVersion, kv: KvOnSync) {
+    pub(super) fn swap(
+        &mut self,
+        bus: &mut Bus,
+        replica: u32,
+        version: DeployVersion,
+        kv: KvOnSync,
+    ) {
         self.servers[replica as usize].replica.swap_weights(bus.now, version, kv);
         self.settle(bus, replica);
     }

@@ -49,7 +49,13 @@ impl Trainer {
     }
 
     /// The core starts a step on so many tokens, prompts included.
-    pub(super) fn start(&mut self, bus: &mut Bus, step: StepId, learner: LearnerVersion, tokens: u64) {
+    pub(super) fn start(
+        &mut self,
+        bus: &mut Bus,
+        step: StepId,
+        learner: LearnerVersion,
+        tokens: u64,
+    ) {
         let Settings { step: law, evaluate_every, evaluate, checkpoint_every, checkpoint } =
             &self.settings;
         let stream = &mut bus.key.stream(Component::Step, step.0);

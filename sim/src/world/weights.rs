@@ -101,7 +101,12 @@ impl Weights {
     }
 
     /// The core publishes a version.
-    pub(super) fn publish(&mut self, bus: &mut Bus, publication: PublicationId, version: LearnerVersion) {
+    pub(super) fn publish(
+        &mut self,
+        bus: &mut Bus,
+        publication: PublicationId,
+        version: LearnerVersion,
+    ) {
         let entity = publication.0 * DRAWS;
         let stream = &mut bus.key.stream(Component::Weights, entity);
         let time = span(self.settings.save.sample(stream, publication.0));
@@ -174,7 +179,13 @@ impl Weights {
     }
 
     /// A transfer is due.
-    pub(super) fn transferred(&mut self, bus: &mut Bus, serving: &mut Serving, replica: u32, stamp: u32) {
+    pub(super) fn transferred(
+        &mut self,
+        bus: &mut Bus,
+        serving: &mut Serving,
+        replica: u32,
+        stamp: u32,
+    ) {
         let slot = &mut self.slots[replica as usize];
         let Some(job) = slot.job.as_mut().filter(|_| slot.stamp == stamp) else { return };
         job.loading = true;
@@ -195,7 +206,13 @@ impl Weights {
     }
 
     /// A load is due.
-    pub(super) fn loaded(&mut self, bus: &mut Bus, serving: &mut Serving, replica: u32, stamp: u32) {
+    pub(super) fn loaded(
+        &mut self,
+        bus: &mut Bus,
+        serving: &mut Serving,
+        replica: u32,
+        stamp: u32,
+    ) {
         let slot = &mut self.slots[replica as usize];
         if slot.stamp != stamp {
             return;

@@ -1,0 +1,27 @@
+//! Tests of the scheduling core, one module per behaviour, driven by hand in virtual time.
+
+#![allow(clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
+
+mod all {
+    mod harness;
+
+    mod admission;
+    mod elsewhere;
+    mod environment;
+    mod gates;
+    mod groups;
+    mod hostile;
+    mod judging;
+    mod long_runs;
+    mod over_limit;
+    mod parking;
+    mod properties;
+    mod queues;
+    mod reconfigure;
+    mod rollback;
+    mod short_batches;
+    mod snapshots;
+    mod staleness;
+    mod sync_failures;
+    mod sync_modes;
+}

@@ -1,0 +1,116 @@
+//! What must hold after every input.
+
+use headway_shared::action::{Action, Refusal};
+use headway_shared::config::{GateKind, Late, SyncMode};
+use headway_shared::core::{Fate, Scheduler};
+use headway_shared::input::{Input, TurnType};
+
+use super::{Decision, Watch};
+
+impl Watch {
+    /// A refusal must be true.
+    pub(super) fn check_refusal(&self, reason: Refusal, core: &Scheduler) {
+        let gauges = core.gauges();
+        match reason {
+            Refusal::Paused => assert!(self.paused, "503 paused, and nobody paused"),
+            Refusal::Ended => assert!(core.gauges().closed, "503 ended, and it goes on"),
+            Refusal::WeightSync => {
+                let own_window = self.config.policy_training.gate == GateKind::Openclaw;
+                let may_close = self.config.policy_serving.sync_mode != SyncMode::InFlight;
+                let publishing = self.publication.is_some() && (may_close || self.reconfigured);
+                assert!(own_window || publishing, "503 weight_sync outside a pause");
+            }
+            Refusal::NoReplica if !self.reconfigured => {
+                let newest = self.held_weights.len();
+                assert!((gauges.replicas_up as usize) <= newest, "more replicas than there are");
+            }
+            _ => {}
+        }
+    }
+
+    /// A request is decided at once.
+    pub(super) fn check_answered(&mut self, input: &Input, actions: &[Action]) {
+        let Input::Request(request) = input else { return };
+        if self.reused {
+            let none = |action: &Action| !matches!(action, Action::StartGeneration { .. });
+            return assert!(actions.iter().all(none), "{} starts twice", request.request);
+        }
+        let decision = self.decision(request.request);
+        assert_ne!(decision, Decision::Unknown, "{} got no decision", request.request);
+        let sample = matches!(decision, Decision::Started { sample: Some(_), .. });
+        assert!(request.turn == TurnType::Main || !sample, "a side request became a sample");
+    }
+
+    pub(super) fn check_batch(&self, core: &Scheduler) {
+        let training = &self.config.policy_training;
+        let mut count = 0;
+        for sample in core.batch() {
+            count += 1;
+            assert!(!self.trained.contains(&sample.id), "{} is trained twice", sample.id);
+            assert!(!self.discarded.contains(&sample.id), "{} was discarded", sample.id);
+            if self.config.is_strict() {
+                let staleness = sample.staleness_head();
+                assert!(staleness <= self.widest_bound, "strict, and {staleness} is trained");
+            }
+        }
+        assert!(count > 0, "an empty batch");
+        let most = training.batch_size * training.group_size;
+        assert!(count <= most || self.reconfigured, "{count} samples in a batch of {most}");
+    }
+
+    pub(super) fn check_resolved(&mut self, actions: &[Action], core: &Scheduler) {
+        let mut discards = 0;
+        for resolved in core.resolved() {
+            let sample = &resolved.sample;
+            match resolved.fate {
+                Fate::Trained => {
+                    assert!(self.trained.insert(sample.id), "{} is trained twice", sample.id);
+                    assert!(!self.discarded.contains(&sample.id), "trained and discarded");
+                    assert!(sample.tokens > 0, "{} has no tokens", sample.id);
+                    let may_mix = self.mixes || self.resumed.contains(&sample.id);
+                    assert!(may_mix || sample.segments == 1, "{} mixes versions", sample.id);
+                    let parts: u32 = sample.staleness_parts().iter().sum();
+                    assert_eq!(parts, sample.staleness_head(), "the parts of {}", sample.id);
+                    assert!(sample.staleness_tail() <= sample.staleness_head());
+                }
+                Fate::Discarded(_) => {
+                    discards += 1;
+                    assert!(self.discarded.contains(&sample.id), "discarded without an action");
+                }
+            }
+        }
+        let told = actions.iter().filter(|a| matches!(a, Action::Discard { .. })).count();
+        assert_eq!(told, discards, "discard actions and resolved samples differ");
+    }
+
+    pub(super) fn check_core(&mut self, core: &Scheduler) {
+        core.ledger().check().unwrap_or_else(|violation| panic!("{violation}"));
+        core.audit().unwrap_or_else(|violation| panic!("{violation}"));
+        assert!(core.learner().number() >= self.learner, "the learner goes backwards");
+        self.learner = core.learner().number();
+        assert_eq!(core.ledger().admitted, self.next_sample, "admitted, and never started");
+        assert_eq!(core.ledger().trained, self.trained.len() as u64);
+        assert_eq!(core.ledger().discarded_total(), self.discarded.len() as u64);
+        let gauges = core.gauges();
+        assert_eq!(gauges.votes as usize, self.votes.len(), "votes in flight");
+        assert_eq!(gauges.training, self.step.is_some() && gauges.training, "trains nothing");
+        let judging = self.config.reward_judging.judge_concurrency;
+        assert!(gauges.votes <= judging || self.reconfigured, "too many votes");
+        let envs = self.config.environment_hosting.max_envs;
+        let fits = envs == 0 || gauges.environments <= envs || self.reconfigured;
+        assert!(fits, "too many environments");
+        self.check_queues(gauges.rollout_queue, gauges.output_queue);
+    }
+
+    /// A queue keeps its size, or shrinks towards it.
+    fn check_queues(&mut self, rollout: u32, output: u32) {
+        let queues = &self.config.queue;
+        let (rollout_before, output_before) = self.queue_lengths;
+        let fits = rollout <= queues.rollout.max_size.max(rollout_before);
+        assert!(fits, "{rollout} in the rollout queue");
+        let strict_wait = self.config.policy_training.late == Late::Wait;
+        let fits = output <= queues.output.max_size.max(output_before);
+        assert!(fits || strict_wait, "{output} in the output queue");
+        self.queue_lengths = (rollout, output);
+    }
+}

@@ -1,0 +1,149 @@
+//! What shows only after many steps, or when several rules meet.
+
+use headway_shared::action::Discard;
+use headway_shared::config::{Bound, DropPolicy, Late, Queue, QueueOrder};
+
+use super::harness::{Bench, Delay, GOOD, Plan, World, secs, small};
+
+#[test]
+fn lifo_with_a_strict_bound_holds_no_place_for_the_dead_over_sixty_steps() {
+    let mut config = small();
+    config.policy_training.bound = Bound::Strict;
+    config.policy_training.max_head_off_policyness = 1;
+    config.policy_training.batch_size = 4;
+    config.queue.output.queue_type = QueueOrder::Lifo;
+    let plan = Plan {
+        clients: 24,
+        zeros: 0,
+        generate: Delay { least: 10, most: 400 },
+        train: Delay { least: 20, most: 60 },
+        inputs: 50_000,
+        steps: 60,
+        ..Plan::calm()
+    };
+    let mut world = World::new(config, plan);
+    let mut at_step = vec![world.bench.now];
+    while world.bench.learner() < 60 && world.turn() {
+        assert!(world.bench.core.gauges().outstanding <= 8);
+        let version = world.bench.learner() as usize;
+        if at_step.len() <= version {
+            at_step.push(world.bench.now);
+        }
+    }
+    assert_eq!(world.bench.learner(), 60);
+    assert!(world.bench.worst_staleness() <= 1);
+    let early = at_step[20].since(at_step[10]).as_secs_f64();
+    let late = at_step[60].since(at_step[50]).as_secs_f64();
+    assert!(late < 2.0 * early, "it gets slower: {early} s, then {late} s for ten steps");
+}
+
+/// η = 1 and strict; a slow turn of version 0, and a full output queue of two at version 1.
+fn straggler(drop_policy: DropPolicy) -> (Bench, headway_shared::id::RequestId) {
+    let mut bench = Bench::new(|c| {
+        c.policy_training.bound = Bound::Strict;
+        c.policy_training.late = Late::Wait;
+        c.policy_training.late_wait = secs(100);
+        c.policy_training.max_head_off_policyness = 1;
+        c.queue.output = Queue { max_size: 2, queue_type: QueueOrder::Fifo, drop_policy };
+    });
+    let slow = bench.admit(0);
+    bench.scored(1, GOOD);
+    bench.scored(2, GOOD);
+    bench.end_step(true);
+    bench.publish();
+    bench.scored(3, GOOD);
+    bench.scored(4, GOOD);
+    assert!(!bench.training(), "the step waits for what would be too old after it");
+    (bench, slow)
+}
+
+const POLICIES: [DropPolicy; 3] =
+    [DropPolicy::Block, DropPolicy::DropOldest, DropPolicy::DropNewest];
+
+#[test]
+fn an_awaited_straggler_passes_a_full_output_queue_and_is_trained() {
+    for policy in POLICIES {
+        let (mut bench, slow) = straggler(policy);
+        bench.advance(secs(50));
+        bench.finish(slow);
+        let slow = bench.sample_of(slow);
+        bench.vote(slow, GOOD);
+        assert!(bench.batch().contains(&slow), "{policy:?}: {:?}", bench.batch());
+        bench.end_step(true);
+        assert_eq!(bench.trained_sample(slow).staleness_head(), 1);
+        assert!(bench.discarded.is_empty(), "{policy:?} dropped {:?}", bench.discarded);
+    }
+}
+
+#[test]
+fn a_straggler_is_awaited_for_late_wait_and_no_longer() {
+    let (mut bench, slow) = straggler(DropPolicy::Block);
+    bench.advance(secs(99));
+    assert!(!bench.training());
+    bench.advance(secs(1));
+    assert!(bench.training());
+    bench.end_step(true);
+    assert_eq!(bench.fate(bench.sample_of(slow)), Some(Discard::Late));
+}
+
+#[test]
+fn a_straggler_that_fails_ends_the_wait() {
+    let (mut bench, slow) = straggler(DropPolicy::Block);
+    bench.finish_as(slow, headway_shared::input::Finish::Failed, 0);
+    assert!(bench.training());
+}
+
+#[test]
+fn strict_without_waiting_discards_the_straggler_and_cancels_its_work() {
+    let mut bench = Bench::new(|c| {
+        c.policy_training.bound = Bound::Strict;
+        c.policy_training.max_head_off_policyness = 1;
+    });
+    let slow = bench.admit(500);
+    bench.steps(2);
+    assert_eq!(bench.fate(bench.sample_of(slow)), Some(Discard::Late));
+    let generation = bench.watch.generations.values().next().expect("the engine is not done yet");
+    assert!(generation.aborted);
+    bench.finish_as(slow, headway_shared::input::Finish::Aborted, 2);
+    bench.steps(1);
+}
+
+#[test]
+fn an_aggregate_bound_trains_the_straggler_and_counts_it() {
+    let mut bench = Bench::new(|_| {});
+    let slow = bench.admit(500);
+    bench.steps(5);
+    bench.finish(slow);
+    bench.vote(bench.sample_of(slow), GOOD);
+    bench.steps(1);
+    assert!(bench.trained_sample(bench.sample_of(slow)).staleness_head() > 2);
+    assert_eq!(bench.core.ledger().trained_above_bound, 1);
+}
+
+#[test]
+fn the_filter_discards_what_is_older_than_it_even_in_flight() {
+    let mut bench = Bench::new(|c| c.policy_training.stale_filter_steps = Some(3));
+    let slow = bench.admit(500);
+    bench.steps(3);
+    assert_eq!(bench.fate(bench.sample_of(slow)), None);
+    bench.steps(1);
+    assert_eq!(bench.fate(bench.sample_of(slow)), Some(Discard::StaleFilter));
+}
+
+#[test]
+fn the_filter_sweeps_what_waits_in_a_queue() {
+    let mut bench = Bench::new(|c| {
+        c.policy_training.stale_filter_steps = Some(2);
+        c.queue.output.queue_type = QueueOrder::Lifo;
+        c.policy_training.max_head_off_policyness = 2;
+    });
+    let buried = bench.scored(500, GOOD);
+    for step in 0..3 {
+        // LIFO takes the two newest while the first waits below.
+        bench.steps(1);
+        if bench.was_trained(buried) {
+            return;
+        }
+        assert_eq!(bench.fate(buried).is_some(), step >= 2);
+    }
+}

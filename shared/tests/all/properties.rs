@@ -1,0 +1,147 @@
+//! What holds in every world: random configurations, delays, faults and seeds.
+
+use headway_shared::config::{
+    Bound, Config, DropPolicy, GateKind, JudgeMode, JudgeNeeds, Late, QueueOrder, Severity, SyncMode,
+};
+use proptest::prelude::*;
+use proptest::test_runner::{Config as Cases, RngSeed};
+
+use super::harness::{Plan, World, any_plan, calm_plan, fifo_plan, sane_config, secs};
+
+/// So many cases, always the same ones.
+pub(crate) fn cases(count: u32, seed: u64) -> Cases {
+    Cases {
+        cases: count,
+        failure_persistence: None,
+        rng_seed: RngSeed::Fixed(seed),
+        max_shrink_iters: 300,
+        ..Cases::default()
+    }
+}
+
+fn run(config: Config, plan: Plan) -> World {
+    let mut world = World::new(config, plan);
+    world.run();
+    world
+}
+
+/// Readiness in the order of admission: nothing is aborted, reordered or dropped.
+fn in_order(config: &mut Config) {
+    let serving = &mut config.policy_serving;
+    if serving.sync_mode == SyncMode::PauseAbort {
+        serving.sync_mode = SyncMode::PauseKeep;
+    }
+    serving.pause_timeout = secs(100);
+    serving.generation_timeout = secs(0);
+    let judging = &mut config.reward_judging;
+    judging.mode = JudgeMode::Async;
+    judging.judge_needs = JudgeNeeds::Turn;
+    judging.fire_on_turn_end = true;
+    judging.judge_concurrency = 500;
+    judging.judge_timeout = secs(0);
+    judging.votes = 1;
+    judging.min_votes = 1;
+    let training = &mut config.policy_training;
+    training.gate = GateKind::Headway;
+    training.bound = Bound::Aggregate;
+    training.group_size = 1;
+    training.min_group_size = 1;
+    training.max_batch_wait = secs(0);
+    training.stale_filter_steps = None;
+    config.queue.rollout.queue_type = QueueOrder::Fifo;
+    for queue in [&mut config.queue.rollout, &mut config.queue.output] {
+        queue.drop_policy = DropPolicy::Reject;
+        queue.max_size = 64;
+    }
+    config.queue.output.queue_type = QueueOrder::AdmissionOrder;
+}
+
+proptest! {
+    #![proptest_config(cases(250, 1))]
+
+    #[test]
+    fn eta_zero_is_synchronous(mut config in sane_config(), plan in any_plan()) {
+        config.policy_training.gate = GateKind::Headway;
+        config.policy_training.max_head_off_policyness = 0;
+        config.policy_training.publish_interval = 1;
+        let world = run(config, plan);
+        for sample in &world.bench.trained {
+            prop_assert_eq!(sample.staleness_head(), 0);
+            prop_assert_eq!(sample.staleness_token_sum(), 0);
+            prop_assert_eq!(sample.segments, 1);
+        }
+    }
+
+    #[test]
+    fn a_strict_bound_is_never_exceeded(mut config in sane_config(), plan in any_plan()) {
+        config.policy_training.bound = Bound::Strict;
+        let eta = config.policy_training.max_head_off_policyness;
+        let world = run(config, plan);
+        prop_assert!(world.bench.worst_staleness() <= eta);
+        prop_assert_eq!(world.bench.core.ledger().trained_above_bound, 0);
+    }
+
+    #[test]
+    fn full_batches_in_admission_order_never_exceed_eta(
+        mut config in sane_config(),
+        plan in fifo_plan(),
+    ) {
+        in_order(&mut config);
+        let eta = config.policy_training.max_head_off_policyness;
+        let world = run(config, plan);
+        let worst = world.bench.worst_staleness();
+        prop_assert!(worst <= eta, "{} at η = {}", worst, eta);
+    }
+
+    /// The checker asserts after every input: what is admitted is trained once, discarded once, or
+    /// somewhere; what is started ends once; versions and queues keep their rules.
+    #[test]
+    fn nothing_is_lost_or_counted_twice(config in sane_config(), plan in any_plan()) {
+        let world = run(config, plan);
+        let ledger = world.bench.core.ledger();
+        let here = ledger.outstanding() + ledger.parked();
+        prop_assert_eq!(
+            ledger.admitted,
+            world.bench.trained.len() as u64 + world.bench.discarded.len() as u64 + here
+        );
+    }
+}
+
+proptest! {
+    #![proptest_config(cases(250, 2))]
+
+    #[test]
+    fn what_is_accepted_makes_progress_in_a_world_without_faults(
+        config in sane_config(),
+        mut plan in calm_plan(),
+    ) {
+        let problems = headway_shared::config::check(&config);
+        prop_assume!(problems.iter().all(|problem| problem.severity() != Severity::Error));
+        plan.inputs = 6000;
+        plan.steps = 3;
+        // A judge that finds nothing good is not progress of ours.
+        plan.zeros = plan.zeros.min(30);
+        let world = run(config, plan);
+        prop_assert_eq!(world.bench.learner(), 3, "it stalls: {:?}", world.bench.core.gauges());
+    }
+
+    #[test]
+    fn a_run_can_be_repeated_exactly(config in sane_config(), mut plan in any_plan()) {
+        plan.inputs = 200;
+        let first = run(config.clone(), plan.clone());
+        let second = run(config, plan);
+        prop_assert_eq!(&first.bench.log, &second.bench.log);
+    }
+
+    #[test]
+    fn an_awaited_sample_is_in_time_or_discarded(
+        mut config in sane_config(),
+        plan in calm_plan(),
+    ) {
+        config.policy_training.bound = Bound::Strict;
+        config.policy_training.late = Late::Wait;
+        let eta = config.policy_training.max_head_off_policyness;
+        let world = run(config, plan);
+        prop_assert!(world.bench.worst_staleness() <= eta);
+    }
+}

@@ -1,0 +1,110 @@
+//! The learner goes back to an older checkpoint; versions never do.
+
+use headway_shared::action::{Action, Discard, Refusal};
+use headway_shared::id::StepId;
+use headway_shared::input::{Finish, Input};
+
+use super::harness::{Bench, GOOD, R0, R1};
+
+#[test]
+fn a_rollback_of_twenty_steps_goes_on_with_a_new_version() {
+    let mut bench = Bench::new(|_| {});
+    let survivor = bench.admit(500);
+    bench.steps(25);
+    let waiting = bench.scored(600, GOOD);
+    let running = bench.admit(601);
+    bench.restored(5);
+    assert_eq!(bench.learner(), 26);
+    assert_eq!(bench.fate(waiting), Some(Discard::LostWeights));
+    assert_eq!(bench.fate(bench.sample_of(running)), Some(Discard::LostWeights));
+    assert!(bench.did(|action| matches!(action, Action::AbortGeneration { .. })));
+    bench.finish_as(running, Finish::Aborted, 2);
+    bench.refuses(602, Refusal::NoReplica);
+    let newest = |action: &Action| matches!(action, Action::Publish { version, .. } if version.number() == 26);
+    assert!(bench.log.iter().any(newest), "a publication starts at once");
+    bench.publish();
+    assert_eq!(bench.deployed(R0), 26);
+    bench.admit(603);
+    // What an older policy generated is still known.
+    bench.finish(survivor);
+    bench.vote(bench.sample_of(survivor), GOOD);
+    bench.steps(3);
+    assert!(bench.was_trained(bench.sample_of(survivor)));
+    assert_eq!(bench.learner(), 29);
+}
+
+#[test]
+fn a_step_in_training_is_void_after_a_rollback() {
+    let mut bench = Bench::new(|_| {});
+    bench.steps(3);
+    bench.scored(0, GOOD);
+    bench.scored(1, GOOD);
+    let void: StepId = bench.watch.step.expect("it trains");
+    bench.restored(1);
+    assert_eq!(bench.learner(), 4);
+    let trained = bench.trained.len();
+    bench.watch.step = None;
+    bench.give(Input::StepEnded { step: void, ok: true });
+    assert_eq!(bench.learner(), 4);
+    assert_eq!(bench.trained.len(), trained);
+    assert_eq!(bench.core.ledger().discarded[Discard::LostWeights.index()], 2);
+}
+
+#[test]
+fn the_samples_of_a_void_step_go_back_if_their_policy_still_exists() {
+    let mut bench = Bench::new(|c| c.policy_training.max_head_off_policyness = 9);
+    // Four samples of version 0 make two steps; the second is void.
+    let samples: Vec<_> = (0..4).map(|session| bench.scored(session, GOOD)).collect();
+    bench.end_step(true);
+    assert_eq!(bench.batch(), samples[2..]);
+    bench.restored(0);
+    assert_eq!(bench.learner(), 2);
+    assert!(bench.discarded.is_empty());
+    assert_eq!(bench.batch(), samples[2..], "they are trained again, from the new version");
+    bench.end_step(true);
+    assert_eq!(bench.trained.last().map(|sample| sample.staleness_head()), Some(2));
+}
+
+#[test]
+fn restoring_what_is_there_changes_nothing() {
+    let mut bench = Bench::new(|_| {});
+    bench.steps(2);
+    let sample = bench.scored(0, GOOD);
+    bench.restored(2);
+    assert_eq!(bench.learner(), 2);
+    assert!(bench.last.is_empty());
+    assert_eq!(bench.fate(sample), None);
+    bench.admit(1);
+}
+
+#[test]
+fn a_replica_that_holds_an_older_whole_version_goes_on_serving() {
+    let mut bench = Bench::new(|c| c.policy_training.max_head_off_policyness = 9);
+    bench.replica_up(R1, 0);
+    bench.scored(0, GOOD);
+    bench.scored(1, GOOD);
+    bench.end_step(true);
+    bench.save();
+    bench.load(R0);
+    // R0 holds version 1, which is lost; R1 holds 0, which is not.
+    bench.restored(0);
+    let request = bench.admit(2);
+    let (_, generation) = bench.watch.generations.first_key_value().expect("it runs");
+    assert_eq!(generation.replica, R1);
+    assert!(bench.watch.attempt(request).is_some());
+}
+
+#[test]
+fn a_rollback_twice_in_a_row_is_no_harm() {
+    let mut bench = Bench::new(|_| {});
+    bench.steps(6);
+    bench.restored(3);
+    bench.restored(3);
+    bench.restored(1);
+    bench.publish();
+    let version = bench.learner();
+    assert!(version > 6);
+    bench.steps(2);
+    assert_eq!(bench.learner(), version + 2);
+    assert!(bench.worst_staleness() <= 2);
+}

@@ -1,0 +1,152 @@
+//! Short batches, failed steps, and steps that never answer.
+
+use headway_shared::action::Discard;
+use headway_shared::config::Config;
+use headway_shared::input::Input;
+
+use super::harness::{Bench, GOOD, secs};
+
+/// Batches of 4, or of 2 after 10 s.
+fn impatient(edit: impl FnOnce(&mut Config)) -> Bench {
+    Bench::new(|c| {
+        c.policy_training.batch_size = 4;
+        c.policy_training.max_batch_wait = secs(10);
+        c.policy_training.min_batch_size = 2;
+        edit(c);
+    })
+}
+
+#[test]
+fn a_short_batch_trains_after_its_wait() {
+    let mut bench = impatient(|_| {});
+    bench.scored(0, GOOD);
+    bench.scored(1, GOOD);
+    bench.advance(secs(9));
+    assert!(!bench.training());
+    bench.advance(secs(2));
+    assert_eq!(bench.batch().len(), 2);
+    bench.end_step(true);
+    assert_eq!(bench.core.ledger().short_steps, 1);
+}
+
+#[test]
+fn fewer_than_min_batch_size_never_train() {
+    let mut bench = impatient(|_| {});
+    bench.scored(0, GOOD);
+    bench.advance(secs(1000));
+    assert!(!bench.training());
+}
+
+#[test]
+fn at_eta_zero_a_short_batch_waits_for_everything_outstanding() {
+    let mut bench = impatient(|c| c.policy_training.max_head_off_policyness = 0);
+    bench.scored(0, GOOD);
+    bench.scored(1, GOOD);
+    let running = bench.admit(2);
+    bench.advance(secs(100));
+    assert!(!bench.training(), "the third would be stale after it");
+    bench.finish_as(running, headway_shared::input::Finish::Failed, 0);
+    bench.advance(secs(11));
+    assert_eq!(bench.batch().len(), 2);
+}
+
+#[test]
+fn a_short_batch_starts_where_what_is_outstanding_may_grow_older() {
+    let mut bench = impatient(|c| c.policy_training.max_head_off_policyness = 1);
+    bench.scored(0, GOOD);
+    bench.scored(1, GOOD);
+    bench.admit(2);
+    bench.advance(secs(11));
+    assert_eq!(bench.batch().len(), 2);
+    bench.end_step(true);
+    // Now it is one version old: another short step would make it exceed the bound.
+    bench.publish();
+    bench.scored(3, GOOD);
+    bench.scored(4, GOOD);
+    bench.advance(secs(100));
+    assert!(!bench.training());
+}
+
+#[test]
+fn a_failed_step_gives_its_samples_back_in_order() {
+    let mut bench = Bench::new(|c| c.policy_training.max_head_off_policyness = 9);
+    let samples: Vec<_> = (0..4).map(|session| bench.scored(session, GOOD)).collect();
+    let first = bench.batch();
+    bench.end_step(false);
+    assert_eq!(bench.batch(), first, "the same batch is tried again");
+    assert_eq!(bench.learner(), 0);
+    bench.end_step(true);
+    assert_eq!(bench.batch(), samples[2..]);
+    assert_eq!(bench.core.ledger().failed_steps, 1);
+    assert_eq!(bench.core.ledger().trained, 2);
+}
+
+#[test]
+fn a_batch_that_fails_again_and_again_is_discarded() {
+    let mut bench = Bench::new(|c| {
+        c.policy_training.max_head_off_policyness = 9;
+        c.policy_training.train_retries = 2;
+    });
+    let samples: Vec<_> = (0..4).map(|session| bench.scored(session, GOOD)).collect();
+    bench.end_step(false);
+    bench.end_step(false);
+    assert_eq!(bench.fate(samples[0]), None);
+    bench.end_step(false);
+    assert_eq!(bench.fate(samples[0]), Some(Discard::StepFailed));
+    assert_eq!(bench.fate(samples[1]), Some(Discard::StepFailed));
+    assert_eq!(bench.batch(), samples[2..], "the next batch is tried afresh");
+    bench.end_step(false);
+    assert_eq!(bench.fate(samples[2]), None);
+}
+
+#[test]
+fn a_step_without_an_answer_is_given_up_and_tried_again() {
+    let mut bench = Bench::new(|c| c.policy_training.train_timeout = secs(60));
+    bench.scored(0, GOOD);
+    bench.scored(1, GOOD);
+    let (batch, lost) = (bench.batch(), bench.watch.step.expect("it trains"));
+    bench.advance(secs(61));
+    assert_eq!(bench.batch(), batch);
+    assert_ne!(bench.watch.step, Some(lost), "another attempt is another step");
+    bench.give(Input::StepEnded { step: lost, ok: true });
+    assert_eq!(bench.learner(), 0, "an answer that comes too late counts for nothing");
+    bench.end_step(true);
+    assert_eq!(bench.trained.len(), 2);
+}
+
+#[test]
+fn a_failed_step_frees_no_place() {
+    let mut bench = Bench::new(|c| c.policy_training.max_head_off_policyness = 0);
+    bench.scored(0, GOOD);
+    bench.scored(1, GOOD);
+    bench.end_step(false);
+    bench.refuses(2, headway_shared::action::Refusal::Stale);
+}
+
+#[test]
+fn with_results_a_batch_is_full_when_that_many_are_judged() {
+    let mut bench = Bench::new(|c| {
+        c.policy_training.batch_size = 4;
+        c.policy_training.batch_counts = headway_shared::config::BatchCounts::Results;
+        c.reward_judging.zero_score = headway_shared::config::ZeroScore::Discard;
+    });
+    bench.scored(0, GOOD);
+    bench.scored(1, 0);
+    bench.scored(2, GOOD);
+    assert!(!bench.training());
+    bench.scored(3, 0);
+    assert_eq!(bench.batch().len(), 2);
+}
+
+#[test]
+fn with_results_a_batch_has_at_least_one_sample() {
+    let mut bench = Bench::new(|c| {
+        c.policy_training.batch_counts = headway_shared::config::BatchCounts::Results;
+        c.reward_judging.zero_score = headway_shared::config::ZeroScore::Discard;
+    });
+    bench.scored(0, 0);
+    bench.scored(1, 0);
+    assert!(!bench.training());
+    bench.scored(2, GOOD);
+    assert_eq!(bench.batch().len(), 1);
+}
