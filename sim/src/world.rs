@@ -138,8 +138,8 @@ impl World {
         match action {
             Action::StartGeneration { request, attempt, replica, sample, resume } => {
                 let turn = clients.turn(request);
-                if let (Some(sample), Some(turn)) = (sample, turn) {
-                    judge.admitted(sample, turn.entity);
+                if let (Some(sample), Some(turn)) = (sample, &turn) {
+                    judge.admitted(sample, turn);
                 }
                 let kept = if resume { clients.kept(request) } else { Kept::default() };
                 let start = Start { request, attempt, replica: replica.0 };

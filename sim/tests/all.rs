@@ -5,6 +5,7 @@
 mod all {
     mod import;
     mod properties;
+    mod reference;
     mod replica;
     mod samplers;
     mod theory;

@@ -1,9 +1,10 @@
-//! The event queue: a 4-ary heap of (time, class, sequence).
+//! The event queue: a binary heap of (time, class, sequence).
+
+use std::cmp::Ordering;
+use std::collections::BinaryHeap;
 
 use headway_shared::time::Time;
 
-/// Children per node. Four halve the depth of a binary heap, and lie in two cache lines.
-const ARITY: usize = 4;
 const SEQUENCE_BITS: u32 = 56;
 
 #[derive(Clone, Copy, Debug)]
@@ -19,9 +20,38 @@ const _: () = assert!(size_of::<Entry<[u64; 2]>>() == 32, "half a cache line wit
 impl<E> Entry<E> {
     #[inline]
     fn key(&self) -> u128 {
-        u128::from(self.time) << 64 | u128::from(self.order)
+        (u128::from(self.time) << 64) | u128::from(self.order)
     }
 }
+
+impl<E> Ord for Entry<E> {
+    /// Reversed: the earliest is the greatest, which the heap has on top.
+    #[inline]
+    fn cmp(&self, other: &Self) -> Ordering {
+        other.key().cmp(&self.key())
+    }
+}
+
+impl<E> PartialOrd for Entry<E> {
+    #[inline]
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+
+    /// What the heap asks; one comparison of whole keys, where `cmp` needs two.
+    #[inline]
+    fn le(&self, other: &Self) -> bool {
+        other.key() <= self.key()
+    }
+}
+
+impl<E> PartialEq for Entry<E> {
+    fn eq(&self, other: &Self) -> bool {
+        self.key() == other.key()
+    }
+}
+
+impl<E> Eq for Entry<E> {}
 
 /// Pending events, popped in order of time, then class (lower first), then push.
 ///
@@ -30,21 +60,21 @@ impl<E> Entry<E> {
 /// far. Events cannot be cancelled: their receiver recognises a stale one by its epoch.
 #[derive(Clone, Debug)]
 pub struct EventQueue<E> {
-    heap: Vec<Entry<E>>,
+    heap: BinaryHeap<Entry<E>>,
     sequence: u64,
 }
 
-impl<E: Copy> Default for EventQueue<E> {
+impl<E> Default for EventQueue<E> {
     fn default() -> Self {
         Self::new()
     }
 }
 
-impl<E: Copy> EventQueue<E> {
+impl<E> EventQueue<E> {
     /// An empty queue.
     #[must_use]
     pub const fn new() -> Self {
-        Self { heap: Vec::new(), sequence: 0 }
+        Self { heap: BinaryHeap::new(), sequence: 0 }
     }
 
     /// The number of pending events, stale ones included.
@@ -62,69 +92,21 @@ impl<E: Copy> EventQueue<E> {
     /// The time of the next event.
     #[must_use]
     pub fn next_time(&self) -> Option<Time> {
-        self.heap.first().map(|entry| Time::from_nanos(entry.time))
+        self.heap.peek().map(|entry| Time::from_nanos(entry.time))
     }
 
     /// Adds an event. Of two events at one time the one of the lower `class` comes first; within a
     /// class, the one pushed first.
     pub fn push(&mut self, time: Time, class: u8, event: E) {
-        let order = u64::from(class) << SEQUENCE_BITS | self.sequence;
+        let order = (u64::from(class) << SEQUENCE_BITS) | self.sequence;
         self.sequence += 1;
-        let entry = Entry { time: time.as_nanos(), order, event };
-        self.heap.push(entry);
-        self.sift_up(self.heap.len() - 1, entry);
+        self.heap.push(Entry { time: time.as_nanos(), order, event });
     }
 
     /// Takes the next event.
     #[must_use]
     pub fn pop(&mut self) -> Option<(Time, E)> {
-        let last = self.heap.pop()?;
-        let Some(&top) = self.heap.first() else {
-            return Some((Time::from_nanos(last.time), last.event));
-        };
-        self.sift_down(last);
-        Some((Time::from_nanos(top.time), top.event))
-    }
-
-    /// Moves the hole at `hole` up until `entry` may stand in it.
-    #[inline]
-    fn sift_up(&mut self, mut hole: usize, entry: Entry<E>) {
-        let key = entry.key();
-        while hole > 0 {
-            let parent = (hole - 1) / ARITY;
-            let above = self.heap[parent];
-            if above.key() <= key {
-                break;
-            }
-            self.heap[hole] = above;
-            hole = parent;
-        }
-        self.heap[hole] = entry;
-    }
-
-    /// Moves the hole at the top down until `entry` may stand in it.
-    #[inline]
-    fn sift_down(&mut self, entry: Entry<E>) {
-        let key = entry.key();
-        let mut hole = 0;
-        loop {
-            let first = hole * ARITY + 1;
-            let children = self.heap.get(first..self.heap.len().min(first + ARITY));
-            let Some((&head, rest)) = children.and_then(<[_]>::split_first) else { break };
-            let (mut least, mut least_key, mut at) = (head, head.key(), first);
-            for (offset, child) in rest.iter().enumerate() {
-                let child_key = child.key();
-                if child_key < least_key {
-                    (least, least_key, at) = (*child, child_key, first + 1 + offset);
-                }
-            }
-            if key <= least_key {
-                break;
-            }
-            self.heap[hole] = least;
-            hole = at;
-        }
-        self.heap[hole] = entry;
+        self.heap.pop().map(|entry| (Time::from_nanos(entry.time), entry.event))
     }
 }
 

@@ -7,14 +7,17 @@ use headway_shared::id::{SampleId, VoteId};
 use headway_shared::input::{Input, Score, VoteOutcome};
 use headway_shared::time::{Span, Time};
 
+use super::client::{Turn, luck};
 use super::event::{Bus, Event, count, span};
 use super::settings::{Judge as Settings, JudgeLatency};
 use super::window::Window;
-use crate::kernel::random::{Component, Stream};
+use crate::kernel::random::Component;
 
 /// Votes of one sample that have draws of their own; beyond (15 votes with retries), they repeat.
 const VOTES: u64 = 1 << 6;
 const ONE: Score = 1_000_000;
+/// Index of a turn's luck that decides what it deserves; far from those of others.
+const LUCK: u64 = 1 << 56;
 
 /// What the judge knows of a sample.
 #[derive(Clone, Copy, Debug)]
@@ -23,6 +26,8 @@ struct Judged {
     entity: u64,
     /// Votes started so far.
     votes: u32,
+    /// What it deserves: what a vote says that is right.
+    deserves: Score,
 }
 
 /// Where a vote is.
@@ -77,9 +82,10 @@ impl Judge {
     }
 
     /// A turn became a sample.
-    pub(super) fn admitted(&mut self, sample: SampleId, entity: u64) {
+    pub(super) fn admitted(&mut self, sample: SampleId, turn: &Turn) {
         if self.samples.get(sample.0).is_none() {
-            self.samples.insert(sample.0, Judged { entity, votes: 0 });
+            let deserves = self.score(luck(turn.luck, LUCK));
+            self.samples.insert(sample.0, Judged { entity: turn.entity, votes: 0, deserves });
         }
     }
 
@@ -105,10 +111,10 @@ impl Judge {
             bus.tell(ended(id, VoteOutcome::Failed, 0));
             return;
         };
-        let Judged { entity, votes } = *judged;
+        let before = *judged;
         judged.votes += 1;
         let read = facts.map_or(0, |facts| facts.prompt_tokens.saturating_add(facts.tokens));
-        let vote = self.draw(bus, id, entity, votes, read);
+        let vote = self.draw(bus, id, before, read);
         let slot = self.free.pop().unwrap_or_else(|| {
             self.votes.push(vote);
             // A vote takes 48 bytes: memory ends long before `u32` does.
@@ -159,9 +165,10 @@ impl Judge {
         self.serve_next(bus);
     }
 
-    /// Draws a vote: `votes` were started before it on the turn `entity`.
-    fn draw(&self, bus: &Bus, id: VoteId, entity: u64, votes: u32, read: u32) -> Vote {
+    /// Draws the next vote on a sample.
+    fn draw(&self, bus: &Bus, id: VoteId, judged: Judged, read: u32) -> Vote {
         let settings = &self.settings;
+        let Judged { entity, votes, deserves } = judged;
         let ordinal = entity * VOTES + u64::from(votes) % VOTES;
         let stream = &mut bus.key.stream(Component::Judge, ordinal);
         let verdict = count(settings.verdict_tokens.sample(stream, ordinal));
@@ -176,19 +183,18 @@ impl Judge {
             VoteOutcome::Failed
         } else if settings.invalid_share > 0.0 && stream.chance(settings.invalid_share) {
             VoteOutcome::Invalid
-        } else if stream.chance(settings.agreement) {
-            // What the sample deserves is the sample's own draw, the same for each of its votes.
-            VoteOutcome::Score(self.score(&mut bus.key.stream(Component::Score, entity)))
+        } else if settings.agreement >= 1.0 || stream.chance(settings.agreement) {
+            VoteOutcome::Score(deserves)
         } else {
-            VoteOutcome::Score(self.score(stream))
+            VoteOutcome::Score(self.score(stream.uniform()))
         };
         let tokens = read.saturating_add(verdict);
         let time = (!hangs).then(|| span(secs));
         Vote { stamp: 0, state: State::Queued, id, abandoned: false, time, outcome, tokens }
     }
 
-    fn score(&self, stream: &mut Stream) -> Score {
-        let random = stream.uniform();
+    /// The score at this place of all samples, from 0 to 1.
+    fn score(&self, random: f64) -> Score {
         if random < self.settings.positive_share {
             ONE
         } else if random < self.settings.positive_share + self.settings.negative_share {

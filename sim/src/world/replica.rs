@@ -279,10 +279,10 @@ impl Replica {
         match kv {
             KvOnSync::Keep => self.close_segments(),
             KvOnSync::Recompute => {
-                self.cache.clear();
                 while self.started.tail != NONE {
                     self.requeue(self.started.tail);
                 }
+                self.cache.clear();
             }
         }
         self.version = version;

@@ -8,6 +8,7 @@ use headway_sim::world::replica::{
     DecodeLaw, Ended, Outcome, Replica, ReplicaSpec, Ticket, Turn, Work,
 };
 use proptest::prelude::*;
+use proptest::test_runner::RngSeed;
 
 #[derive(Clone, Debug)]
 enum Operation {
@@ -160,7 +161,12 @@ fn play(spec: ReplicaSpec, operations: &[Operation]) -> (Vec<(Time, Ended)>, Vec
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 400, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig {
+        cases: 400,
+        rng_seed: RngSeed::Fixed(1),
+        failure_persistence: None,
+        ..ProptestConfig::default()
+    })]
 
     #[test]
     fn every_turn_ends_once_and_its_segments_add_up(

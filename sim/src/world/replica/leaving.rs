@@ -11,7 +11,7 @@ struct Leave {
 impl Leave {
     /// Progress is never negative, so its bits are in its order.
     fn key(&self) -> u128 {
-        u128::from(self.progress.to_bits()) << 64 | u128::from(self.order)
+        (u128::from(self.progress.to_bits()) << 64) | u128::from(self.order)
     }
 }
 
@@ -45,16 +45,13 @@ impl Leaving {
 
     /// Takes out a slot that is in the heap.
     pub(super) fn remove(&mut self, slot: u32) {
-        let at = self.position[slot as usize] as usize;
-        debug_assert_eq!(self.heap[at].slot, slot, "the slot is in the heap");
+        let hole = self.position[slot as usize] as usize;
+        debug_assert_eq!(self.heap[hole].slot, slot, "the slot is in the heap");
         let Some(last) = self.heap.pop() else { return };
-        if at == self.heap.len() {
-            return;
-        }
-        if last.key() < self.heap[at].key() {
-            self.sift_up(at, last);
-        } else {
-            self.sift_down(at, last);
+        if hole < self.heap.len() {
+            // What was last belongs near the bottom: sinking the hole first halves the comparisons.
+            let bottom = self.sink(hole);
+            self.sift_up(bottom, last);
         }
     }
 
@@ -76,23 +73,20 @@ impl Leaving {
         self.put(hole, leave);
     }
 
-    fn sift_down(&mut self, mut hole: usize, leave: Leave) {
-        loop {
-            let left = 2 * hole + 1;
-            let Some(&(mut below)) = self.heap.get(left) else { break };
-            let mut at = left;
-            if let Some(right) = self.heap.get(left + 1)
-                && right.key() < below.key()
+    /// Moves a hole to the bottom, along the children that leave first.
+    fn sink(&mut self, mut hole: usize) -> usize {
+        while let Some(&left) = self.heap.get(2 * hole + 1) {
+            let mut child = 2 * hole + 1;
+            let mut below = left;
+            if let Some(&right) = self.heap.get(child + 1)
+                && right.key() < left.key()
             {
-                (below, at) = (*right, left + 1);
-            }
-            if leave.key() <= below.key() {
-                break;
+                (below, child) = (right, child + 1);
             }
             self.put(hole, below);
-            hole = at;
+            hole = child;
         }
-        self.put(hole, leave);
+        hole
     }
 }
 

@@ -62,3 +62,71 @@ impl Replica {
         true
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use headway_shared::config::KvOnSync;
+    use headway_shared::digest::mix;
+    use headway_shared::id::SessionId;
+    use headway_shared::time::{Span, Time};
+    use headway_shared::version::DeployVersion;
+
+    use super::super::slab::NONE;
+    use super::super::{DecodeLaw, Replica, ReplicaSpec, Turn};
+
+    /// What the cache holds, counted sequence by sequence.
+    fn recount(replica: &Replica) -> f64 {
+        let (mut slot, mut tokens) = (replica.started.head, 0.0);
+        while slot != NONE {
+            let sequence = &replica.sequences[slot];
+            tokens += sequence.context() as f64;
+            if replica.prefill.is_none_or(|prefill| prefill.slot != slot) {
+                tokens += replica.progress - sequence.entered;
+            }
+            slot = replica.sequences.next(slot);
+        }
+        tokens
+    }
+
+    fn act(replica: &mut Replica, now: Time, word: u64) {
+        match word % 12 {
+            0..7 => {
+                let (prompt_tokens, tokens) = ((word >> 8) as u32 % 50, (word >> 16) as u32 % 90);
+                let session = Some(SessionId(word >> 24 & 3));
+                replica.submit(now, Turn { handle: word, session, prompt_tokens, tokens });
+            }
+            7 => replica.swap_weights(now, DeployVersion::new(0), KvOnSync::Recompute),
+            8 if word & 64 == 0 => replica.abort_all(now),
+            _ => replica.settle(now),
+        }
+    }
+
+    #[test]
+    fn the_cache_never_holds_more_than_its_budget_unless_for_a_lone_sequence() {
+        let (mut preemptions, mut cached) = (0, 0);
+        for seed in 0..60 {
+            let budget = 100 + mix(seed) % 300;
+            let spec = ReplicaSpec {
+                kv_tokens: Some(budget),
+                cached_sessions: 3,
+                prefill_tokens_per_sec: (seed % 2 == 0).then_some(400.0),
+                ..ReplicaSpec::new(DecodeLaw::linear(0.01, 0.002).unwrap())
+            };
+            let mut replica = Replica::new(spec, DeployVersion::new(0));
+            let (mut now, mut word) = (Time::ZERO, seed);
+            for _ in 0..300 {
+                word = mix(word);
+                now += Span::from_nanos(word >> 32 & 0x0fff_ffff);
+                act(&mut replica, now, word);
+                let used = replica.kv_used();
+                assert!((used - recount(&replica)).abs() < 1e-6, "seed {seed}: {used}");
+                let held = used + replica.cache.tokens() as f64;
+                let lone = replica.started.len == 1 && replica.cache.tokens() == 0;
+                assert!(lone || held <= budget as f64 + 1e-3, "seed {seed}: {held} of {budget}");
+            }
+            preemptions += replica.work().preemptions;
+            cached += replica.work().cached_tokens;
+        }
+        assert!(preemptions > 100 && cached > 1_000, "{preemptions} {cached}: too calm to tell");
+    }
+}
