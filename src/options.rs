@@ -4,11 +4,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use clap::ValueEnum;
-use headway_shared::config::{Layers, Table};
+use headway_shared::config::{Diagnostics, Layers, Table};
 use headway_sim::scenario::Scenario;
 
 use crate::failure::Failure;
-use crate::terminal;
 
 /// What is laid over a scenario.
 #[derive(clap::Args, Clone)]
@@ -62,13 +61,14 @@ impl Output {
     }
 }
 
-/// A scenario, and the tree it was read from.
+/// A scenario, the tree it was read from, and what is suspicious about it.
 pub(crate) struct Loaded {
     pub(crate) scenario: Scenario,
     pub(crate) tree: Table,
+    pub(crate) warnings: Diagnostics,
 }
 
-/// Reads a scenario with what is laid over it; warnings go to stderr.
+/// Reads a scenario with what is laid over it.
 pub(crate) fn load(path: &Path, overrides: &Overrides, more: &[String]) -> Result<Loaded, Failure> {
     let mut layers = Layers::new().toml(path.display().to_string(), read(path)?);
     if let Some(config) = &overrides.config {
@@ -81,8 +81,7 @@ pub(crate) fn load(path: &Path, overrides: &Overrides, more: &[String]) -> Resul
     let tree = layers.merge()?.root;
     let base = path.parent().unwrap_or(Path::new("."));
     let (scenario, warnings) = Scenario::load(&layers, base)?;
-    terminal::diagnose(&warnings);
-    Ok(Loaded { scenario, tree })
+    Ok(Loaded { scenario, tree, warnings })
 }
 
 fn read(path: &Path) -> Result<String, Failure> {

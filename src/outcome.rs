@@ -3,7 +3,7 @@
 use std::io;
 use std::path::Path;
 
-use headway_shared::config::Diagnostics;
+use headway_shared::config::{Diagnostic, Diagnostics};
 use headway_sim::report::folder::Folder;
 use headway_sim::report::json;
 use headway_sim::report::plot::{self, Picture};
@@ -14,20 +14,20 @@ use crate::failure::Failure;
 use crate::options::{Format, Overrides};
 use crate::{headline, terminal};
 
-/// Shows on stderr what is suspicious about the points, once for all of them.
-pub(crate) fn warn(plan: &Plan) {
-    let mut said: Vec<String> = Vec::new();
+/// Shows on stderr what is suspicious about a scenario, then what is so about single points of
+/// its sweep, each thing once.
+pub(crate) fn warn(base: &Diagnostics, plan: &Plan) {
+    terminal::diagnose(base);
+    let key = |item: &Diagnostic| format!("{:?} {}", item.origin, item.message);
+    let mut said: Vec<String> = base.items.iter().map(key).collect();
     for point in plan.points() {
         for item in &point.warnings.items {
-            let key = format!("{:?} {}", item.origin, item.message);
-            if said.contains(&key) {
+            if said.contains(&key(item)) {
                 continue;
             }
-            said.push(key);
+            said.push(key(item));
+            terminal::note(&format!("with {}:", point.set.join(", ")));
             let (sources, items) = (point.warnings.sources.clone(), vec![item.clone()]);
-            if !point.set.is_empty() {
-                terminal::note(&format!("with {}:", point.set.join(", ")));
-            }
             terminal::diagnose(&Diagnostics { sources, items });
         }
     }
@@ -51,8 +51,8 @@ pub(crate) fn text(results: &Results, format: Format) -> Result<String, Failure>
     }
 }
 
-/// Stages the tables and plots of a result, puts them in their places, and says where.
-pub(crate) fn save(mut folder: Folder, to: &Path, results: &Results) -> Result<(), Failure> {
+/// Stages the tables and plots of a result and puts them in their places; says in words where.
+pub(crate) fn save(mut folder: Folder, to: &Path, results: &Results) -> Result<String, Failure> {
     let pictures = plot::draw(results).map_err(Failure::broken)?;
     let unwritable = |error: io::Error| Failure::unwritable(to, &error);
     for picture in &pictures {
@@ -70,8 +70,8 @@ pub(crate) fn stage(folder: &mut Folder, picture: &Picture) -> io::Result<()> {
     folder.write(&format!("{}.png", picture.name), &picture.png)
 }
 
-/// Puts staged files in their places, and says where.
-pub(crate) fn commit(folder: Folder, to: &Path) -> Result<(), Failure> {
+/// Puts staged files in their places; says in words where.
+pub(crate) fn commit(folder: Folder, to: &Path) -> Result<String, Failure> {
     let pictures = folder.names().iter().filter(|name| name.ends_with(".png")).count();
     let others: Vec<&str> = folder
         .names()
@@ -85,8 +85,7 @@ pub(crate) fn commit(folder: Folder, to: &Path) -> Result<(), Failure> {
         what = format!("{what}{joint}{pictures} plots (SVG, PNG)");
     }
     folder.commit().map_err(|error| Failure::unwritable(to, &error))?;
-    terminal::note(&format!("wrote {what} to {}", to.display()));
-    Ok(())
+    Ok(format!("wrote {what} to {}", to.display()))
 }
 
 /// Says what went wrong in which run, with the command that repeats it.

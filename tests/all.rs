@@ -1,10 +1,20 @@
-//! Tests of the whole: the command, what its documents say, and what its crates may use.
+//! Tests of the whole: the command line through the real binary, what the documents say, and what
+//! the crates may use.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test fails by a panic")]
 
 mod all {
     mod blessed;
+    mod support;
 
+    mod help;
+    mod identity;
+    mod killed;
+    mod outcome;
     mod pages;
+    mod pipe;
     mod purity;
+    mod record;
+    mod scenario_keys;
+    mod wrong_input;
 }

@@ -10,7 +10,7 @@ use headway_sim::report::results::Kind;
 use headway_sim::sweep::{Outcome, Plan};
 
 use crate::failure::Failure;
-use crate::options::{self, Format, Output, Overrides};
+use crate::options::{self, Format, Loaded, Output, Overrides};
 use crate::progress::Bar;
 use crate::{headline, outcome, terminal};
 
@@ -36,55 +36,81 @@ pub(crate) struct Args {
     output: Output,
 }
 
+/// One of the two.
+struct Side<'a> {
+    path: &'a Path,
+    /// What is set in it alone.
+    set: &'a [String],
+    loaded: Loaded,
+}
+
+impl<'a> Side<'a> {
+    fn load(args: &Args, path: &'a Path, set: &'a [String]) -> Result<Self, Failure> {
+        Ok(Self { path, set, loaded: options::load(path, &args.overrides, set)? })
+    }
+
+    fn plan(&self, replications: u32) -> Result<Plan, Failure> {
+        let plan = Plan::new(Kind::Run, &self.loaded.scenario, &[], 0..replications)?;
+        outcome::warn(&self.loaded.warnings, &plan);
+        Ok(plan)
+    }
+
+    fn judge(&self, args: &Args, plan: &Plan, done: &Outcome) -> Result<(), Failure> {
+        let mut overrides = args.overrides.clone();
+        overrides.set.extend_from_slice(self.set);
+        outcome::judge(done, plan, self.path, &overrides)
+    }
+}
+
 /// Runs the command.
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
-    let b = args.b.as_ref().unwrap_or(&args.a);
-    if *b == args.a && args.set_a == args.set_b {
+    let [a, b] = sides(args)?;
+    let replications = args.replications.unwrap_or(a.loaded.scenario.replications.max(2));
+    let (plan_a, plan_b) = (a.plan(replications)?, b.plan(replications)?);
+    let bar = Bar::new(plan_a.runs() + plan_b.runs());
+    let run = |plan: &Plan| {
+        let nothing = None::<Box<dyn Write + Send>>;
+        plan.run(args.output.threads(), nothing, &bar).map_err(Failure::broken)
+    };
+    let (done_a, done_b) = (run(&plan_a)?, run(&plan_b)?);
+    drop(bar);
+
+    let differences = compare::compare(&done_a.points[0].runs, &done_b.points[0].runs);
+    let csv = compare::table(&differences);
+    let bytes = csv.to_bytes().map_err(Failure::broken)?;
+    let to = args.output.folder(&folder_of(&a.loaded.scenario.name, &b.loaded.scenario.name));
+    let unwritable = |error| Failure::unwritable(&to, &error);
+    let mut folder = Folder::open(&to).map_err(unwritable)?;
+    folder.write("compare.csv", &bytes).map_err(unwritable)?;
+    let wrote = outcome::commit(folder, &to)?;
+    terminal::data(&match args.output.format {
+        Format::Table => headline::compare(&differences),
+        Format::Json => format!("{:#}\n", json::table(&csv)),
+        Format::Csv => String::from_utf8(bytes).map_err(Failure::broken)?,
+    })?;
+    terminal::note(&wrote);
+    // Both are judged, so that everything that went wrong is said.
+    a.judge(args, &plan_a, &done_a).and(b.judge(args, &plan_b, &done_b))
+}
+
+/// Reads both scenarios; they must differ, and have one seed.
+fn sides(args: &Args) -> Result<[Side<'_>; 2], Failure> {
+    let path_b = args.b.as_ref().unwrap_or(&args.a);
+    if *path_b == args.a && args.set_a == args.set_b {
         return Err(Failure::input(
             "A and B are the same\nhelp: name two scenarios, or change one: --set-b KEY=VALUE",
         ));
     }
-    let first = options::load(&args.a, &args.overrides, &args.set_a)?.scenario;
-    let second = options::load(b, &args.overrides, &args.set_b)?.scenario;
-    if first.seed != second.seed {
+    let a = Side::load(args, &args.a, &args.set_a)?;
+    let b = Side::load(args, path_b, &args.set_b)?;
+    let (seed_a, seed_b) = (a.loaded.scenario.seed, b.loaded.scenario.seed);
+    if seed_a != seed_b {
         return Err(Failure::input(format!(
-            "A has seed {} and B has seed {}: pairs need the same random numbers\nhelp: give both \
-             one seed with --seed N",
-            first.seed, second.seed
+            "A has seed {seed_a} and B has seed {seed_b}: pairs need the same random numbers\n\
+             help: give both one seed with --seed N"
         )));
     }
-    let replications = args.replications.unwrap_or(first.replications.max(2));
-    let plans =
-        [&first, &second].map(|scenario| Plan::new(Kind::Run, scenario, &[], 0..replications));
-    let [plan_a, plan_b] = plans;
-    let (plan_a, plan_b) = (plan_a?, plan_b?);
-    let bar = Bar::new(plan_a.runs() + plan_b.runs());
-    let run = |plan: &Plan| -> Result<Outcome, Failure> {
-        let threads = args.output.threads();
-        plan.run(threads, None::<Box<dyn Write + Send>>, &bar).map_err(Failure::broken)
-    };
-    let (done_a, done_b) = (run(&plan_a)?, run(&plan_b)?);
-    drop(bar);
-    let differences = compare::compare(&done_a.points[0].runs, &done_b.points[0].runs);
-    let csv = compare::table(&differences);
-    let bytes = csv.to_bytes().map_err(Failure::broken)?;
-    terminal::data(&match args.output.format {
-        Format::Table => headline::compare(&differences),
-        Format::Json => format!("{:#}\n", json::table(&csv)),
-        Format::Csv => String::from_utf8(bytes.clone()).map_err(Failure::broken)?,
-    })?;
-
-    let to = args.output.folder(&folder_of(&first.name, &second.name));
-    let unwritable = |error| Failure::unwritable(&to, &error);
-    let mut folder = Folder::open(&to).map_err(unwritable)?;
-    folder.write("compare.csv", &bytes).map_err(unwritable)?;
-    outcome::commit(folder, &to)?;
-    let judge = |done: &Outcome, plan: &Plan, scenario: &Path, more: &[String]| {
-        let mut overrides = args.overrides.clone();
-        overrides.set.extend_from_slice(more);
-        outcome::judge(done, plan, scenario, &overrides)
-    };
-    judge(&done_a, &plan_a, &args.a, &args.set_a).and(judge(&done_b, &plan_b, b, &args.set_b))
+    Ok([a, b])
 }
 
 /// The folder of a comparison, by the names of both scenarios.

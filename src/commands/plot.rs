@@ -7,7 +7,7 @@ use headway_sim::report::plot;
 use headway_sim::report::results::Results;
 
 use crate::failure::Failure;
-use crate::outcome;
+use crate::{outcome, terminal};
 
 /// Draw the plots of a result again, from its CSV files alone
 #[derive(clap::Args)]
@@ -32,5 +32,6 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     for picture in &pictures {
         outcome::stage(&mut folder, picture).map_err(unwritable)?;
     }
-    outcome::commit(folder, to)
+    terminal::note(&outcome::commit(folder, to)?);
+    Ok(())
 }

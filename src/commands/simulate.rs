@@ -9,7 +9,7 @@ use headway_sim::report::results::Kind;
 use headway_sim::sweep::Plan;
 
 use crate::failure::Failure;
-use crate::options::{self, Output, Overrides};
+use crate::options::{self, Loaded, Output, Overrides};
 use crate::progress::Bar;
 use crate::{outcome, terminal};
 
@@ -40,9 +40,10 @@ pub(crate) struct Args {
 
 /// Runs the command.
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
-    let scenario = options::load(&args.scenario, &args.overrides, &[])?.scenario;
+    let Loaded { scenario, warnings, .. } = options::load(&args.scenario, &args.overrides, &[])?;
     let replications = args.replication..args.replication + args.replications;
     let plan = Plan::new(Kind::Run, &scenario, &[], replications)?;
+    outcome::warn(&warnings, &plan);
 
     let to = args.output.folder(&format!("{}/simulate", scenario.name));
     let unwritable = |error| Failure::unwritable(&to, &error);
@@ -54,7 +55,9 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     let bar = Bar::new(plan.runs());
     let done = plan.run(args.output.threads(), record, &bar).map_err(Failure::broken)?;
     drop(bar);
+    // The files come first: whoever closes the pipe early still has them.
+    let wrote = outcome::save(folder, &to, &done.results)?;
     terminal::data(&outcome::text(&done.results, args.output.format)?)?;
-    outcome::save(folder, &to, &done.results)?;
+    terminal::note(&wrote);
     outcome::judge(&done, &plan, &args.scenario, &args.overrides)
 }

@@ -32,11 +32,11 @@ pub(crate) struct Args {
 
 /// Runs the command.
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
-    let Loaded { scenario, tree } = options::load(&args.scenario, &args.overrides, &[])?;
+    let Loaded { scenario, tree, warnings } = options::load(&args.scenario, &args.overrides, &[])?;
     let axes = over::parse(&expressions(args, &scenario)?, &tree, &scenario.cases)?;
     let replications = args.replications.unwrap_or(scenario.replications);
     let plan = Plan::new(Kind::Sweep, &scenario, &axes, 0..replications)?;
-    outcome::warn(&plan);
+    outcome::warn(&warnings, &plan);
 
     let to = args.output.folder(&scenario.name);
     let folder = Folder::open(&to).map_err(|error| Failure::unwritable(&to, &error))?;
@@ -45,8 +45,10 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
         .run(args.output.threads(), None::<Box<dyn Write + Send>>, &bar)
         .map_err(Failure::broken)?;
     drop(bar);
+    // The files come first: whoever closes the pipe early still has them.
+    let wrote = outcome::save(folder, &to, &done.results)?;
     terminal::data(&outcome::text(&done.results, args.output.format)?)?;
-    outcome::save(folder, &to, &done.results)?;
+    terminal::note(&wrote);
     outcome::judge(&done, &plan, &args.scenario, &args.overrides)
 }
 

@@ -9,17 +9,23 @@ use tempfile::TempDir;
 /// Names of folders that are being written begin with this.
 pub const PREFIX: &str = ".headway-";
 
+/// The file in a staging folder that its process keeps locked.
+const LOCK: &str = "lock";
+
 /// Files on their way into a folder: written beside it, then renamed into it one by one.
 ///
 /// Whoever is killed before [`commit`](Self::commit) leaves the folder as it was; a file is
 /// replaced whole or not at all. What was staged and not committed is deleted when this is
 /// dropped; a killed process leaves it in a folder whose name begins with [`PREFIX`], which the
-/// next one removes.
+/// next one removes. Processes that write to one folder at once do not disturb each other; the
+/// last one to commit wins.
 #[derive(Debug)]
 pub struct Folder {
     target: PathBuf,
     staging: TempDir,
     names: Vec<String>,
+    /// Held for as long as the staging folder is in use; the system frees it when we die.
+    _lock: fs::File,
 }
 
 impl Folder {
@@ -32,7 +38,9 @@ impl Folder {
         remove_leftovers(target)?;
         // Inside the target, so that it is on the same file system and a rename is atomic.
         let staging = tempfile::Builder::new().prefix(PREFIX).tempdir_in(target)?;
-        Ok(Self { target: target.into(), staging, names: Vec::new() })
+        let lock = fs::File::create(staging.path().join(LOCK))?;
+        lock.lock()?;
+        Ok(Self { target: target.into(), staging, names: Vec::new(), _lock: lock })
     }
 
     /// Stages a file that is written bit by bit, before the commit.
@@ -75,11 +83,16 @@ fn remove_leftovers(target: &Path) -> io::Result<()> {
     for entry in fs::read_dir(target)? {
         let entry = entry?;
         let is_ours = entry.file_name().to_string_lossy().starts_with(PREFIX);
-        if is_ours && entry.file_type()?.is_dir() {
+        if is_ours && entry.file_type()?.is_dir() && !is_in_use(&entry.path()) {
             fs::remove_dir_all(entry.path())?;
         }
     }
     Ok(())
+}
+
+/// Whether the process that made a staging folder is alive.
+fn is_in_use(staging: &Path) -> bool {
+    fs::File::open(staging.join(LOCK)).is_ok_and(|lock| lock.try_lock().is_err())
 }
 
 #[cfg(test)]
@@ -115,6 +128,19 @@ mod tests {
         drop(folder);
         assert_eq!(names(dir.path()), ["a.csv"]);
         assert_eq!(fs::read(dir.path().join("a.csv")).unwrap(), b"old");
+    }
+
+    #[test]
+    fn two_that_write_at_once_do_not_disturb_each_other() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut first = Folder::open(dir.path()).unwrap();
+        first.write("a.csv", b"first").unwrap();
+        let mut second = Folder::open(dir.path()).unwrap();
+        second.write("a.csv", b"second").unwrap();
+        first.commit().unwrap();
+        second.commit().unwrap();
+        assert_eq!(names(dir.path()), ["a.csv"]);
+        assert_eq!(fs::read(dir.path().join("a.csv")).unwrap(), b"second");
     }
 
     #[test]

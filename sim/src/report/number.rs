@@ -61,6 +61,31 @@ pub fn short(value: Option<f64>) -> String {
     grouped(&format!("{value:.0}"))
 }
 
+/// A mean with the half-width of its interval, for people, both to the same place: two significant
+/// digits of the half-width, and no more than three of the mean. Without an interval as [`short`]
+/// has it.
+#[must_use]
+pub fn interval(mean: Option<f64>, half_width: Option<f64>) -> String {
+    let known = |value: Option<f64>| value.filter(|value| value.is_finite());
+    let (Some(value), Some(half)) = (known(mean), known(half_width)) else { return short(mean) };
+    if half == 0.0 {
+        return format!("{} ±0", short(mean));
+    }
+    let exponent = |value: f64| -> i32 {
+        let text = format!("{value:.1e}");
+        text.split_once('e').and_then(|(_, exponent)| exponent.parse().ok()).unwrap_or(0)
+    };
+    let mean_places = if value == 0.0 { i32::MAX } else { 2 - exponent(value) };
+    let decimals = usize::try_from((1 - exponent(half)).min(mean_places)).unwrap_or(0);
+    let write = |value: f64| {
+        let text = format!("{:.decimals$}", value + 0.0);
+        let (whole, rest) = text.split_once('.').unwrap_or((&text, ""));
+        let point = if rest.is_empty() { "" } else { "." };
+        format!("{}{point}{rest}", grouped(whole))
+    };
+    format!("{} ±{}", write(value), write(half))
+}
+
 /// A share from 0 to 1 as a percentage for people.
 #[must_use]
 pub fn percent(value: Option<f64>) -> String {
@@ -151,6 +176,12 @@ mod tests {
         assert_eq!(short(Some(0.012_345)), "0.0123");
         assert_eq!(percent(Some(0.1234)), "12.3%");
         assert_eq!(percent(None), "-");
+        assert_eq!(interval(Some(1234.567), Some(12.34)), "1,235 ±12");
+        assert_eq!(interval(Some(0.873_4), Some(0.015_6)), "0.873 ±0.016");
+        assert_eq!(interval(Some(218.2), Some(3.14)), "218 ±3");
+        assert_eq!(interval(Some(0.001), Some(0.8)), "0.00 ±0.80");
+        assert_eq!(interval(Some(2.0), Some(0.0)), "2 ±0");
+        assert_eq!(interval(Some(2.0), None), "2");
     }
 
     proptest::proptest! {

@@ -2,6 +2,9 @@
 
 use crate::report::number;
 
+/// Letters of tick names that have room side by side.
+const LETTERS: usize = 92;
+
 /// One axis of a panel.
 #[derive(Clone, Debug)]
 pub(crate) struct Axis {
@@ -16,6 +19,8 @@ pub(crate) struct Axis {
 impl Axis {
     /// From zero to a round number above `highest`, with at most `most` steps.
     pub(crate) fn from_zero(label: &str, highest: f64, most: u32) -> Axis {
+        // Of nothing at all, an axis to 1.
+        let highest = if highest.is_finite() && highest > 0.0 { highest } else { 1.0 };
         let step = nice_step(highest, most);
         let steps = libm::ceil(highest / step - 1e-9).max(1.0);
         let ticks = (0..=steps as u32).map(|tick| f64::from(tick) * step);
@@ -41,27 +46,41 @@ impl Axis {
         Axis { label: label.into(), range: (0.0, 1.0), ticks: ticks.to_vec() }
     }
 
-    /// One place per name, evenly spaced: place `i` is at `i`.
+    /// One place per name, evenly spaced: place `i` is at `i`. Where there is no room for all
+    /// names, numbers are left out and words are cut.
     pub(crate) fn places(label: &str, names: &[String]) -> Axis {
-        let ticks = names.iter().enumerate().map(|(place, name)| (place as f64, name.clone()));
+        let are_numbers = names.iter().all(|name| number::parse(name).is_some());
+        let longest = names.iter().map(|name| name.chars().count()).max().unwrap_or(0);
+        let step = if are_numbers { (names.len() * (longest + 2)).div_ceil(LETTERS) } else { 1 };
+        let room = if are_numbers { longest } else { LETTERS / names.len().max(1) };
+        let ticks = names.iter().enumerate().step_by(step.max(1));
         let end = names.len() as f64 - 0.5;
-        Axis { label: label.into(), range: (-0.5, end), ticks: ticks.collect() }
+        Axis {
+            label: label.into(),
+            range: (-0.5, end),
+            ticks: ticks.map(|(place, name)| (place as f64, cut(name, room))).collect(),
+        }
     }
 
     /// Whole numbers from 0 to `highest`, each with half a place on both sides.
     pub(crate) fn counts(label: &str, highest: u32, most: u32) -> Axis {
-        let step = libm::ceil(nice_step(f64::from(highest), most)).max(1.0) as usize;
+        let step = libm::ceil(nice_step(f64::from(highest.max(1)), most)) as usize;
         let ticks = (0..=highest).step_by(step).map(|at| (f64::from(at), at.to_string()));
         let end = f64::from(highest) + 0.5;
         Axis { label: label.into(), range: (-0.5, end), ticks: ticks.collect() }
     }
 }
 
+/// A name of at most `room` letters.
+fn cut(name: &str, room: usize) -> String {
+    if name.chars().count() <= room {
+        return name.into();
+    }
+    name.chars().take(room.saturating_sub(1)).chain(['…']).collect()
+}
+
 /// 1, 2 or 5 times a power of ten, so that `most` steps reach `highest`.
 fn nice_step(highest: f64, most: u32) -> f64 {
-    if !highest.is_finite() || highest <= 0.0 {
-        return 1.0 / f64::from(most.max(1));
-    }
     let raw = highest / f64::from(most.max(1));
     let power = libm::pow(10.0, libm::floor(libm::log10(raw)));
     let mantissa = raw / power;
@@ -89,6 +108,15 @@ mod tests {
         let axis = Axis::from_zero("", 0.0, 5);
         assert!(axis.range.1 > 0.0);
         assert!(Axis::from_zero("", f64::NAN, 5).range.1 > 0.0);
+    }
+
+    #[test]
+    fn names_without_room_are_left_out_or_cut() {
+        let numbers: Vec<String> = (0..100).map(|number: u32| number.to_string()).collect();
+        let axis = Axis::places("", &numbers);
+        assert!(axis.ticks.len() <= 25 && axis.ticks[1].1 == axis.ticks[1].0.to_string());
+        let words = vec!["a-case-with-a-rather-long-name".to_owned(); 6];
+        assert_eq!(names(&Axis::places("", &words))[5], "a-case-with-a-…");
     }
 
     #[test]

@@ -25,14 +25,22 @@ const LABELS: i32 = 84;
 /// The same where there is no label.
 const TICKS: i32 = 44;
 
+/// Distance of series that are not joined, in places.
+const ASIDE: f64 = 0.06;
+
 const fn labels(y: &Axis) -> i32 {
     if y.label.is_empty() { TICKS } else { LABELS }
 }
+
+/// A value that is there, with the half-width of its interval or 0.
+type Known = (f64, f64, f64);
 
 /// A pair of axes on a part of the picture.
 pub(crate) struct Panel<'c> {
     /// The part of the picture between the axes, with their coordinates.
     plane: Plane<'c>,
+    /// The ends of the vertical axis.
+    range: (f64, f64),
     /// The whole picture, in units from its corner.
     page: Area<'c>,
 }
@@ -47,7 +55,8 @@ impl<'c> Panel<'c> {
             .x_label_area_size(px(2 * TEXT + 26))
             .y_label_area_size(px(labels(y)))
             .build_cartesian_2d(x.range.0..x.range.1, y.range.0..y.range.1)?;
-        let panel = Self { plane: chart.plotting_area().clone(), page: area.use_screen_coord() };
+        let plane = chart.plotting_area().clone();
+        let panel = Self { plane, range: y.range, page: area.use_screen_coord() };
         panel.draw_axes(x, y)?;
         Ok(panel)
     }
@@ -88,8 +97,10 @@ impl<'c> Panel<'c> {
         self.text(&y.label, theme::upward(TEXT), left - px(labels(y)), (top + bottom) / 2)
     }
 
-    /// Where a point lies on the page, in units.
+    /// Where a point lies on the page, in units; what is above or below the axis lies on its end.
     fn at(&self, x: f64, y: f64) -> (i32, i32) {
+        let (low, high) = self.range;
+        let y = y.clamp(low, high);
         self.plane.map_coordinate(&(x, y))
     }
 
@@ -101,40 +112,44 @@ impl<'c> Panel<'c> {
         Ok(self.page.draw(&Text::new(text, (x, y), style))?)
     }
 
-    /// The points of a series with their intervals; `joined`: by a line with a band around it.
-    pub(crate) fn curve(&self, points: &[Point], style: Style, joined: bool) -> Drawn {
-        if joined { self.series(points, style) } else { self.points(points, style) }
-    }
-
-    fn series(&self, points: &[Point], style: Style) -> Drawn {
-        for piece in pieces(points) {
-            let (upper, mut lower): (Vec<_>, Vec<_>) = piece
-                .iter()
-                .map(|&(x, y, half)| (self.at(x, y + half), self.at(x, (y - half).max(0.0))))
-                .unzip();
-            lower.reverse();
-            let band: Vec<_> = upper.into_iter().chain(lower).collect();
-            if piece.len() > 1 && piece.iter().any(|point| point.2 > 0.0) {
-                self.page.draw(&Polygon::new(band, style.color.mix(0.16)))?;
+    /// Series with their intervals. `joined`: by lines with bands around them; bands lie below all
+    /// lines.
+    pub(crate) fn curves(&self, series: &[(Vec<Point>, Style)], joined: bool) -> Drawn {
+        let mut pieces: Vec<(Vec<Known>, Style)> = Vec::new();
+        for (place, (points, style)) in series.iter().enumerate() {
+            // What no line tells apart stands side by side.
+            let aside = (place as f64 - (series.len() - 1) as f64 / 2.0) * ASIDE;
+            let aside = if joined { 0.0 } else { aside };
+            let moved: Vec<Point> =
+                points.iter().map(|&(x, y, half)| (x + aside, y, half)).collect();
+            pieces.extend(split(&moved).into_iter().map(|piece| (piece, *style)));
+        }
+        if joined {
+            for (piece, style) in &pieces {
+                self.band(piece, *style)?;
             }
+        }
+        for (piece, style) in &pieces {
             let path: Vec<_> = piece.iter().map(|&(x, y, _)| self.at(x, y)).collect();
-            self.dashed(&path, style)?;
-            for &(x, y, half) in &piece {
-                self.whisker(x, y, half, style)?;
+            if joined {
+                self.dashed(&path, *style)?;
             }
-            for &at in &path {
-                mark(&self.page, at, style)?;
+            for (&(x, y, half), &at) in piece.iter().zip(&path) {
+                self.whisker(x, y, half, *style)?;
+                mark(&self.page, at, *style)?;
             }
         }
         Ok(())
     }
 
-    fn points(&self, points: &[Point], style: Style) -> Drawn {
-        for (x, y, half) in pieces(points).into_iter().flatten() {
-            self.whisker(x, y, half, style)?;
-            mark(&self.page, self.at(x, y), style)?;
+    fn band(&self, piece: &[Known], style: Style) -> Drawn {
+        if piece.len() < 2 || piece.iter().all(|point| point.2 == 0.0) {
+            return Ok(());
         }
-        Ok(())
+        let upper = piece.iter().map(|&(x, y, half)| self.at(x, y + half));
+        let lower = piece.iter().rev().map(|&(x, y, half)| self.at(x, y - half));
+        let outline: Vec<_> = upper.chain(lower).collect();
+        Ok(self.page.draw(&Polygon::new(outline, style.color.mix(0.16)))?)
     }
 
     /// A line through every point, without markers.
@@ -156,7 +171,7 @@ impl<'c> Panel<'c> {
     }
 
     fn whisker(&self, x: f64, y: f64, half: f64, style: Style) -> Drawn {
-        let (top, bottom) = (self.at(x, y + half), self.at(x, (y - half).max(0.0)));
+        let (top, bottom) = (self.at(x, y + half), self.at(x, y - half));
         if top.1 == bottom.1 {
             return Ok(());
         }
@@ -177,7 +192,7 @@ impl<'c> Panel<'c> {
 }
 
 /// The runs of points that have a value, with a half-width of 0 where there is none.
-fn pieces(points: &[Point]) -> Vec<Vec<(f64, f64, f64)>> {
+fn split(points: &[Point]) -> Vec<Vec<Known>> {
     points
         .split(|point| point.1.is_none())
         .map(|run| {
@@ -254,6 +269,6 @@ mod tests {
     #[test]
     fn a_missing_value_interrupts_a_line() {
         let points = [(0.0, Some(1.0), None), (1.0, None, None), (2.0, Some(3.0), Some(0.5))];
-        assert_eq!(pieces(&points), [vec![(0.0, 1.0, 0.0)], vec![(2.0, 3.0, 0.5)]]);
+        assert_eq!(split(&points), [vec![(0.0, 1.0, 0.0)], vec![(2.0, 3.0, 0.5)]]);
     }
 }

@@ -6,9 +6,11 @@ use super::curve::{Curve, highest};
 use super::page::{self, Head, Key, Picture};
 use super::panel::{Panel, Point};
 use super::theme::{Marker, SERIES, Style};
+use crate::stats;
 
-/// Each line has at most this many points, each the mean of a stretch of time.
-const STRETCHES: usize = 240;
+/// Each line has at most this many points, each the mean of a stretch of time: many for levels,
+/// few for what is 0 or 1 at every instant.
+const STRETCHES: [usize; 3] = [240, 240, 60];
 
 const LENGTHS: [(&str, &str); 3] = [
     ("rollout_queue", "rollout queue"),
@@ -27,16 +29,20 @@ pub(crate) fn draw(curve: &Curve<'_>) -> Result<Option<Picture>, PlotError> {
     };
     let (unit, seconds) = if end > 7200.0 { ("h", 3600.0) } else { ("min", 60.0) };
     let time = Axis::until(&format!("simulated time, {unit}"), end / seconds, 12);
-    let lines = |columns: &[(&str, &str)]| -> Vec<Vec<Point>> {
-        columns.iter().map(|(column, _)| means(curve, &rows, column, seconds)).collect()
-    };
-    let groups = [lines(&LENGTHS), lines(&FLIGHT), lines(&BUSY)];
+    let styles = SERIES.map(|style| Style { marker: Marker::None, ..style });
+    let groups: [&[(&str, &str)]; 3] = [&LENGTHS, &FLIGHT, &BUSY];
+    let lines = [0, 1, 2].map(|group| -> Vec<(Vec<Point>, Style)> {
+        let length = rows.len().div_ceil(STRETCHES[group]).max(1);
+        let stretches: Vec<&[usize]> = rows.chunks(length).collect();
+        let columns = groups[group].iter();
+        columns.map(|(column, _)| means(curve, &stretches, column, seconds)).zip(styles).collect()
+    });
+    let top = |group: usize| highest(lines[group].iter().map(|(points, _)| points));
     let axes = [
-        Axis::from_zero("samples", highest(&groups[0]), 4),
-        Axis::from_zero("in flight", highest(&groups[1]), 4),
+        Axis::from_zero("samples", top(0), 4),
+        Axis::from_zero("in flight", top(1), 4),
         Axis::share("share of time"),
     ];
-    let styles = SERIES.map(|style| Style { marker: Marker::None, ..style });
     let head = Head {
         name: &curve.file("queues"),
         title: "Queues and utilisation over time",
@@ -44,19 +50,13 @@ pub(crate) fn draw(curve: &Curve<'_>) -> Result<Option<Picture>, PlotError> {
         legend: &[],
         height: 960,
     };
-    let names: [&[(&str, &str)]; 3] = [&LENGTHS, &FLIGHT, &BUSY];
     page::draw(&head, |area| {
-        for (panel, area) in area.split_evenly((3, 1)).iter().enumerate() {
-            let keys: Vec<Key> = names[panel]
-                .iter()
-                .zip(styles)
-                .map(|(name, style)| Key::Line(style, name.1.into()))
-                .collect();
+        for (group, area) in area.split_evenly((3, 1)).iter().enumerate() {
+            let names = groups[group].iter().zip(styles);
+            let keys: Vec<Key> =
+                names.map(|(name, style)| Key::Line(style, name.1.into())).collect();
             let below = page::legend(area, &keys)?;
-            let panel_area = Panel::on(&below, &time, &axes[panel])?;
-            for (points, style) in groups[panel].iter().zip(styles) {
-                panel_area.curve(points, style, true)?;
-            }
+            Panel::on(&below, &time, &axes[group])?.curves(&lines[group], true)?;
         }
         Ok(())
     })
@@ -64,14 +64,12 @@ pub(crate) fn draw(curve: &Curve<'_>) -> Result<Option<Picture>, PlotError> {
 }
 
 /// The means of a column over stretches of time.
-fn means(curve: &Curve<'_>, rows: &[usize], column: &str, seconds: f64) -> Vec<Point> {
+fn means(curve: &Curve<'_>, stretches: &[&[usize]], column: &str, seconds: f64) -> Vec<Point> {
     let table = curve.series();
-    let length = rows.len().div_ceil(STRETCHES).max(1);
-    let mean = |stretch: &[usize]| {
+    let mean = |stretch: &&[usize]| {
         let values: Vec<f64> = stretch.iter().filter_map(|&row| table.value(row, column)).collect();
         let start = table.value(*stretch.first()?, "time_sec")?;
-        let mean = values.iter().sum::<f64>() / values.len() as f64;
-        Some((start / seconds, (!values.is_empty()).then_some(mean), None))
+        Some((start / seconds, stats::mean(&values), None))
     };
-    rows.chunks(length).filter_map(mean).collect()
+    stretches.iter().filter_map(mean).collect()
 }

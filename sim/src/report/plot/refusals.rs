@@ -4,8 +4,8 @@ use super::PlotError;
 use super::axis::Axis;
 use super::curve::{Curve, highest};
 use super::page::{self, Head, Key, Picture};
-use super::panel::Panel;
-use super::theme::SERIES;
+use super::panel::{Panel, Point};
+use super::theme::{SERIES, Style};
 
 const METRICS: [(&str, &str); 4] = [
     ("refused_stale_share", "429, staleness bound"),
@@ -14,35 +14,40 @@ const METRICS: [(&str, &str); 4] = [
     ("refused_503_share", "503, unavailable"),
 ];
 
-/// Refused requests as shares of those offered, by reason.
+/// Refused requests as percentages of those offered, by reason; a reason that never occurred is
+/// named and not drawn.
 pub(crate) fn draw(curve: &Curve<'_>) -> Result<Picture, PlotError> {
-    let series = METRICS.map(|(metric, _)| curve.metric(metric));
-    let legend: Vec<Key> = METRICS
-        .iter()
-        .zip(SERIES)
-        .map(|(metric, style)| Key::Line(style, metric.1.into()))
-        .collect();
+    let mut series: Vec<(Vec<Point>, Style)> = Vec::new();
+    let (mut legend, mut never) = (Vec::new(), Vec::new());
+    for ((metric, name), style) in METRICS.into_iter().zip(SERIES) {
+        let points = percentages(curve, metric);
+        if highest([&points]) > 0.0 {
+            series.push((points, style));
+            legend.push(Key::Line(style, name.into()));
+        } else {
+            never.push(name);
+        }
+    }
+    let mut subtitle = curve.subtitle();
+    if !never.is_empty() {
+        subtitle = format!("{subtitle} · never: {}", never.join("; "));
+    }
     let head = Head {
         name: &curve.file("refusals"),
         title: "Refused requests",
-        subtitle: &curve.subtitle(),
+        subtitle: &subtitle,
         legend: &legend,
         height: 640,
     };
-    let y = Axis::from_zero(
-        "share of requests offered (retries included), %",
-        highest(&series) * 100.0,
-        8,
-    );
+    let top = highest(series.iter().map(|(points, _)| points)).min(100.0);
+    let y = Axis::from_zero("% of requests offered, retries included", top, 8);
     page::draw(&head, |area| {
-        let panel = Panel::on(area, &curve.axis(), &y)?;
-        for (points, style) in series.iter().zip(SERIES) {
-            let percent: Vec<_> = points
-                .iter()
-                .map(|&(x, share, half)| (x, share.map(|s| s * 100.0), half.map(|h| h * 100.0)))
-                .collect();
-            panel.curve(&percent, style, curve.is_numeric())?;
-        }
-        Ok(())
+        Panel::on(area, &curve.axis(), &y)?.curves(&series, curve.is_numeric())
     })
+}
+
+fn percentages(curve: &Curve<'_>, metric: &str) -> Vec<Point> {
+    let percent = |share: Option<f64>| share.map(|share| share * 100.0);
+    let points = curve.metric(metric).into_iter();
+    points.map(|(x, share, half)| (x, percent(share), percent(half))).collect()
 }

@@ -17,11 +17,9 @@ const METRICS: [(&str, &str); 4] = [
 pub(crate) fn draw(curve: &Curve<'_>) -> Result<Picture, PlotError> {
     let series = METRICS.map(|(metric, _)| curve.metric(metric));
     let bounds = curve.bounds();
-    let mut legend: Vec<Key> = METRICS
-        .iter()
-        .zip(SERIES)
-        .map(|(metric, style)| Key::Line(style, metric.1.into()))
-        .collect();
+    let names = METRICS.iter().zip(SERIES);
+    let mut legend: Vec<Key> =
+        names.map(|(metric, style)| Key::Line(style, metric.1.into())).collect();
     if bounds.is_some() {
         legend.push(Key::Line(REFERENCE, "y = η".into()));
     }
@@ -39,9 +37,8 @@ pub(crate) fn draw(curve: &Curve<'_>) -> Result<Picture, PlotError> {
         if let Some(bounds) = &bounds {
             panel.trace(bounds, REFERENCE)?;
         }
-        for (points, style) in series.iter().zip(SERIES).rev() {
-            panel.curve(points, style, curve.is_numeric())?;
-        }
-        Ok(())
+        // The mean last, on top of the others.
+        let series: Vec<_> = series.into_iter().zip(SERIES).rev().collect();
+        panel.curves(&series, curve.is_numeric())
     })
 }

@@ -57,15 +57,15 @@ pub(crate) const SERIES: [Style; 4] = [
 pub(crate) const REFERENCE: Style =
     Style { color: RGBColor(0x77, 0x77, 0x77), dash: &[2, 4], marker: Marker::None, width: 2 };
 
-/// Fills of stacked parts, from dark to light (the luminance falls in even steps).
+/// Fills of stacked parts, from dark to light.
 pub(crate) const STACK: [RGBColor; 7] = [
     RGBColor(0x0b, 0x1f, 0x48),
-    RGBColor(0x3a, 0x3f, 0x74),
-    RGBColor(0x75, 0x54, 0x8a),
-    RGBColor(0xb0, 0x6a, 0x85),
-    RGBColor(0xdc, 0x8a, 0x6e),
-    RGBColor(0xf2, 0xb8, 0x6b),
-    RGBColor(0xfa, 0xe6, 0x9e),
+    RGBColor(0x34, 0x3b, 0x72),
+    RGBColor(0x65, 0x4f, 0x8a),
+    RGBColor(0x99, 0x60, 0x8e),
+    RGBColor(0xc8, 0x76, 0x7f),
+    RGBColor(0xe5, 0x99, 0x65),
+    RGBColor(0xf0, 0xc6, 0x5a),
 ];
 
 /// Text of `size` pixels, anchored at this place.

@@ -29,11 +29,11 @@ pub(crate) fn draw(curve: &Curve<'_>) -> Result<Picture, PlotError> {
     let rate = Axis::from_zero("trained samples/h", highest([&trained]), 6);
     page::draw(&head, |area| {
         let (above, below) = area.split_vertically(px(340));
-        Panel::on(&above, &curve.axis(), &rate)?.curve(&trained, first, curve.is_numeric())?;
-        let panel = Panel::on(&below, &curve.axis(), &Axis::share("idle share of time"))?;
-        for ((metric, _), style) in IDLE.iter().zip(styles) {
-            panel.curve(&curve.metric(metric), style, curve.is_numeric())?;
-        }
-        Ok(())
+        let joined = curve.is_numeric();
+        Panel::on(&above, &curve.axis(), &rate)?.curves(&[(trained, first)], joined)?;
+        let idle: Vec<_> =
+            IDLE.iter().zip(styles).map(|(idle, style)| (curve.metric(idle.0), style)).collect();
+        let share = Axis::share("idle share of time");
+        Panel::on(&below, &curve.axis(), &share)?.curves(&idle, joined)
     })
 }

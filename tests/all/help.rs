@@ -1,0 +1,25 @@
+//! Every option is explained.
+
+use crate::all::support::succeed;
+
+#[test]
+fn every_command_explains_its_options() {
+    let shared = ["--set", "--config", "--seed", "--format", "--out", "--jobs", "--replications"];
+    let options: [(&str, &[&str], &[&str]); 5] = [
+        ("simulate", &shared, &["--record", "--replication "]),
+        ("sweep", &shared, &["--over", "0..16", "cases"]),
+        ("compare", &shared, &["--set-a", "--set-b"]),
+        ("plot", &["--out"], &["<DIR>"]),
+        ("replay", &[], &["<RECORD>"]),
+    ];
+    let dir = tempfile::tempdir().unwrap();
+    let overview = succeed(dir.path(), &["--help"]);
+    for (command, shared, own) in options {
+        assert!(overview.contains(&format!("  {command} ")), "{command} is not listed");
+        let help = succeed(dir.path(), &[command, "--help"]);
+        for option in shared.iter().chain(own) {
+            assert!(help.contains(option), "{command} --help does not mention {option}:\n{help}");
+        }
+        assert!(help.lines().all(|line| line.chars().count() <= 100), "{command} --help is wide");
+    }
+}
