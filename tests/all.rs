@@ -14,6 +14,7 @@ mod all {
     mod pages;
     mod pipe;
     mod purity;
+    mod readme;
     mod record;
     mod scenario_keys;
     mod wrong_input;
