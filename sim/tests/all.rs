@@ -1,6 +1,6 @@
 //! Integration tests of the simulated world, as one binary.
 
-#![allow(clippy::unwrap_used, reason = "a test fails by a panic")]
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by a panic")]
 
 mod all {
     mod import;

@@ -3,28 +3,26 @@
 //! Sessions of people and agents, and slots of a closed loop, live in one table. A session waits
 //! for at most one thing at a time; its stamp tells a wake that is due from one that is stale.
 
+mod arrivals;
+mod operation;
 mod retry;
 mod session;
 
 use std::collections::VecDeque;
 
 use headway_shared::action::{Refusal, Reply};
-use headway_shared::id::{GroupId, RequestId, SessionId};
-use headway_shared::input::{EnvironmentOutcome, Input};
+use headway_shared::id::{RequestId, SessionId};
+use headway_shared::input::Input;
 use headway_shared::time::{Span, Time};
 
 pub(super) use self::retry::luck;
 use self::session::{Phase, Session};
-use super::environment::{self, Operation};
-use super::event::{Bus, Event, count, span};
+use super::event::{Bus, Event, span};
 use super::serving::Kept;
-use super::settings::{Arrivals, ClientKind, Clients as Settings, Environment, Sessions};
+use super::settings::{ClientKind, Clients as Settings, Sessions};
 use super::window::Window;
 use crate::kernel::random::Component;
 
-/// Spreads the sessions of different users over ordinals without meeting: odd, so that any two
-/// users are at least 2^31 sessions and turns apart (Knuth's multiplicative hash).
-const USER_STRIDE: u64 = 0x9E37_79B1;
 /// How long a slot waits that is refused, and not told when to try again.
 const SLOT_RETRY: Span = Span::from_secs(1);
 /// Returns of one turn's user that have draws of their own; beyond, they repeat.
@@ -86,25 +84,6 @@ impl Clients {
         }
     }
 
-    /// Makes the first arrivals due.
-    pub(super) fn start(&mut self, bus: &mut Bus) {
-        match &self.settings.kind {
-            ClientKind::Slots(slots) => {
-                for slot in 0..slots.slots {
-                    self.next_task(bus, slot);
-                }
-            }
-            ClientKind::Sessions(Sessions { arrivals: Arrivals::Users { users, .. }, .. }) => {
-                let users = *users;
-                self.users = vec![Born::default(); users as usize];
-                for user in 0..users {
-                    self.pause_user(bus, user);
-                }
-            }
-            ClientKind::Sessions(_) => self.schedule_arrival(bus),
-        }
-    }
-
     /// Whether no session or task will come any more.
     pub(super) const fn exhausted(&self) -> bool {
         self.exhausted
@@ -135,20 +114,6 @@ impl Clients {
     pub(super) fn kept(&mut self, request: RequestId) -> Kept {
         let slot = self.by_request.get(request.0);
         slot.map_or_else(Kept::default, |&slot| std::mem::take(&mut self.table[slot as usize].kept))
-    }
-
-    /// A session arrives.
-    pub(super) fn arrive(&mut self, bus: &mut Bus) {
-        self.start_session(bus, 0);
-        self.schedule_arrival(bus);
-    }
-
-    /// A user starts a session.
-    pub(super) fn user(&mut self, bus: &mut Bus, user: u32) {
-        if !self.limit_reached() {
-            self.start_session(bus, user);
-            self.announce_end(bus);
-        }
     }
 
     /// A session's pause or delay is over.
@@ -219,54 +184,6 @@ impl Clients {
         }
     }
 
-    /// The core resets or steps a session's environment.
-    pub(super) fn operate(
-        &mut self,
-        bus: &mut Bus,
-        environment: &Environment,
-        session: SessionId,
-        attempt: u32,
-        reset: bool,
-    ) {
-        let Some(&slot) = self.by_session.get(session.0) else {
-            let outcome = EnvironmentOutcome::Failed;
-            bus.tell(Input::EnvironmentEnded { session, attempt, outcome });
-            return;
-        };
-        let session = &mut self.table[slot as usize];
-        let (ordinal, last) = (session.ordinal, session.is_last_turn());
-        let (operation, time) =
-            environment::draw(environment, &bus.key, ordinal, attempt, reset, last);
-        session.operation = Some(operation);
-        session.stamp = session.stamp.wrapping_add(1);
-        if let Some(time) = time {
-            bus.after(time, Event::Session { slot, stamp: session.stamp });
-        }
-    }
-
-    /// The core gives up a reset or a step.
-    pub(super) fn cancel_operation(&mut self, bus: &mut Bus, session: SessionId, attempt: u32) {
-        let Some(&slot) = self.by_session.get(session.0) else { return };
-        let pending = &mut self.table[slot as usize].operation;
-        if pending.take_if(|operation| operation.attempt == attempt).is_some() {
-            let outcome = EnvironmentOutcome::Failed;
-            bus.tell(Input::EnvironmentEnded { session, attempt, outcome });
-        }
-    }
-
-    /// A reset or a step has ended: where the session goes on, its next turn begins.
-    fn operation_ended(&mut self, bus: &mut Bus, slot: u32) {
-        let session = &mut self.table[slot as usize];
-        let Some(Operation { attempt, reset, outcome }) = session.operation.take() else { return };
-        bus.tell(Input::EnvironmentEnded { session: session.id, attempt, outcome });
-        if outcome == EnvironmentOutcome::Ready {
-            if !reset {
-                session.next_turn(&self.settings, &bus.key);
-            }
-            self.send(bus, slot);
-        }
-    }
-
     /// The core ended a session. Only an environment's session depends on it: people do not
     /// notice.
     pub(super) fn session_ended(&mut self, bus: &mut Bus, session: SessionId) {
@@ -294,95 +211,6 @@ impl Clients {
                 bus.tell(Input::ClientLeft { request });
                 self.retry(bus, slot, Span::ZERO);
             }
-        }
-    }
-
-    fn limit_reached(&self) -> bool {
-        let limit = self.settings.limit;
-        limit > 0 && self.born.sessions >= limit
-    }
-
-    /// Tells the core, once, that no session will come any more.
-    fn announce_end(&mut self, bus: &mut Bus) {
-        if !self.exhausted && self.limit_reached() {
-            self.exhausted = true;
-            bus.tell(Input::SourceExhausted);
-        }
-    }
-
-    fn schedule_arrival(&mut self, bus: &mut Bus) {
-        self.announce_end(bus);
-        if self.exhausted {
-            return;
-        }
-        let ClientKind::Sessions(sessions) = &self.settings.kind else { return };
-        match &sessions.arrivals {
-            Arrivals::Poisson { per_hour } => {
-                let mut stream = bus.key.stream(Component::Arrival, self.born.sessions);
-                bus.after(span(stream.exponential() * 3600.0 / per_hour), Event::Arrival);
-            }
-            // A run's recorded arrivals fit in memory, so their number fits.
-            Arrivals::Replay { times } => match times.get(self.born.sessions as usize) {
-                Some(&time) => bus.at(time, Event::Arrival),
-                None => {
-                    self.exhausted = true;
-                    bus.tell(Input::SourceExhausted);
-                }
-            },
-            Arrivals::Users { .. } => {}
-        }
-    }
-
-    /// A user's pause begins.
-    fn pause_user(&self, bus: &mut Bus, user: u32) {
-        let ClientKind::Sessions(sessions) = &self.settings.kind else { return };
-        let Arrivals::Users { pause, .. } = &sessions.arrivals else { return };
-        let entity = u64::from(user) * USER_STRIDE + self.users[user as usize].sessions;
-        let mut stream = bus.key.stream(Component::Arrival, entity);
-        bus.after(span(pause.sample(&mut stream, entity)), Event::User { user });
-    }
-
-    /// A slot takes the next task.
-    fn next_task(&mut self, bus: &mut Bus, slot: u32) {
-        if !self.limit_reached() {
-            self.start_session(bus, slot);
-            self.announce_end(bus);
-        }
-    }
-
-    fn start_session(&mut self, bus: &mut Bus, owner: u32) {
-        let slot = self.free.pop().unwrap_or_else(|| {
-            self.table.push(Session::free());
-            // A session takes more than 100 bytes: memory ends long before `u32` does.
-            self.table.len() as u32 - 1
-        });
-        let base = u64::from(owner) * USER_STRIDE;
-        let (born, base) = match self.users.get_mut(owner as usize) {
-            Some(user) => (user, base),
-            None => (&mut self.born, 0),
-        };
-        let (ordinal, first_turn) = (base + born.sessions, base + born.turns);
-        let mut stream = bus.key.stream(Component::Session, ordinal);
-        let turns = count(self.settings.turns.sample(&mut stream, ordinal)).max(1);
-        born.sessions += 1;
-        born.turns += u64::from(turns);
-        if !self.users.is_empty() {
-            self.born.sessions += 1;
-        }
-        let id = SessionId(self.next_session);
-        self.next_session += 1;
-        self.by_session.insert(id.0, slot);
-        let group = (self.group_size > 1).then(|| GroupId(id.0 / self.group_size));
-        let session = &mut self.table[slot as usize];
-        (session.id, session.group, session.owner) = (id, group, owner);
-        (session.ordinal, session.first_turn, session.turns) = (ordinal, first_turn, turns);
-        session.begin(&self.settings, &bus.key, &mut stream);
-        match &self.settings.kind {
-            ClientKind::Slots(slots) if slots.environment => {
-                session.phase = Phase::Environment;
-                bus.tell(Input::SessionStarted { session: id });
-            }
-            _ => self.send(bus, slot),
         }
     }
 

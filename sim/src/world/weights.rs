@@ -139,31 +139,7 @@ impl Weights {
             return;
         }
         self.abandon(bus, serving, replica.0);
-        let entity = publication.0 * DRAWS + u64::from(replica.0) + 1;
-        let stream = &mut bus.key.stream(Component::Weights, entity);
-        let transfer = match &self.settings.transfer {
-            Transfer::Time(time) => span(time.sample(stream, publication.0)),
-            Transfer::Link { copy_sec, .. } => span(*copy_sec),
-        };
-        let load = span(self.settings.load.sample(stream, publication.0));
-        let faults = &self.faults;
-        let mut chance = |share: f64| share > 0.0 && stream.chance(share);
-        let (fails_transfer, fails, breaks) = (
-            chance(faults.failed_transfer),
-            chance(faults.failed_load),
-            chance(faults.broken_load),
-        );
-        let fate = if self.ordered_to_fail(WeightsStage::Transfer) || fails_transfer {
-            Fate::TransferFails
-        } else if self.ordered_to_fail(WeightsStage::Broken) || breaks {
-            Fate::Breaks
-        } else if self.ordered_to_fail(WeightsStage::Load) || fails {
-            Fate::Fails
-        } else if self.ordered_to_fail(WeightsStage::Hang) {
-            Fate::Hangs
-        } else {
-            Fate::Whole
-        };
+        let (transfer, load, fate) = self.draw_load(bus, publication, replica);
         let slot = &mut self.slots[index];
         slot.stamp = slot.stamp.wrapping_add(1);
         slot.job = Some(Job { publication, version, kv, load, fate, loading: false });
@@ -176,6 +152,38 @@ impl Weights {
             serving.freeze(bus, replica.0);
         }
         bus.at(begins + transfer, Event::Transfer { replica: replica.0, stamp: slot.stamp });
+    }
+
+    /// How long a transfer and a load take, and how they go.
+    fn draw_load(
+        &mut self,
+        bus: &Bus,
+        publication: PublicationId,
+        replica: ReplicaId,
+    ) -> (Span, Span, Fate) {
+        let entity = publication.0 * DRAWS + u64::from(replica.0) + 1;
+        let stream = &mut bus.key.stream(Component::Weights, entity);
+        let transfer = match &self.settings.transfer {
+            Transfer::Time(time) => span(time.sample(stream, publication.0)),
+            Transfer::Link { copy_sec, .. } => span(*copy_sec),
+        };
+        let load = span(self.settings.load.sample(stream, publication.0));
+        let mut chance = |share: f64| share > 0.0 && stream.chance(share);
+        let fails_transfer = chance(self.faults.failed_transfer);
+        let fails = chance(self.faults.failed_load);
+        let breaks = chance(self.faults.broken_load);
+        let fate = if self.ordered_to_fail(WeightsStage::Transfer) || fails_transfer {
+            Fate::TransferFails
+        } else if self.ordered_to_fail(WeightsStage::Broken) || breaks {
+            Fate::Breaks
+        } else if self.ordered_to_fail(WeightsStage::Load) || fails {
+            Fate::Fails
+        } else if self.ordered_to_fail(WeightsStage::Hang) {
+            Fate::Hangs
+        } else {
+            Fate::Whole
+        };
+        (transfer, load, fate)
     }
 
     /// A transfer is due.

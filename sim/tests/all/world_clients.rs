@@ -50,10 +50,11 @@ fn a_refused_client_tries_as_the_official_one_does_and_its_user_comes_back_later
         "world.faults.at=[{ time_sec = 0, kind = \"operator_pause\" }]",
     ];
     let moments = watch(&load(SESSIONS, &set), Time::from_secs(1000)).0;
-    let refused = moments.iter().flat_map(|(.., actions)| actions).filter_map(|action| match action {
-        Action::Refuse { reason: Refusal::Paused, retry_after, .. } => Some(*retry_after),
-        _ => None,
-    });
+    let refused =
+        moments.iter().flat_map(|(.., actions)| actions).filter_map(|action| match action {
+            Action::Refuse { reason: Refusal::Paused, retry_after, .. } => Some(*retry_after),
+            _ => None,
+        });
     let retry_after = refused.max().unwrap();
     assert!(retry_after <= Span::from_secs(60));
     let times: Vec<Time> = requests(&moments).iter().map(|(time, _)| *time).collect();

@@ -51,8 +51,11 @@ fn works(moments: &[Moment]) -> BTreeMap<Work, (u32, u32)> {
             on_replica.remove(&work);
         }
         if let Input::ReplicaDown { replica } = input {
-            let lost: Vec<Work> =
-                on_replica.iter().filter(|(_, on)| **on == replica.0).map(|(work, _)| *work).collect();
+            let lost: Vec<Work> = on_replica
+                .iter()
+                .filter(|(_, on)| **on == replica.0)
+                .map(|(work, _)| *work)
+                .collect();
             for work in lost {
                 works.entry(work).or_default().1 += 1;
                 on_replica.remove(&work);
@@ -152,10 +155,8 @@ fn lost_completions_are_found_by_the_time_out() {
 
 #[test]
 fn a_completion_reported_twice_is_counted_once() {
-    let (_, core) = watch(
-        &load(SLOTS, &["world.faults.duplicate_completion_share=1"]),
-        Time::from_secs(1000),
-    );
+    let (_, core) =
+        watch(&load(SLOTS, &["world.faults.duplicate_completion_share=1"]), Time::from_secs(1000));
     assert!(core.ledger().trained > 50);
     assert!(core.ledger().ignored >= core.ledger().trained);
 }
@@ -243,7 +244,8 @@ fn a_judge_that_hangs_answers_nothing_until_it_is_back() {
 
 #[test]
 fn a_reconfiguration_takes_effect_in_the_middle_of_a_run() {
-    let fault = "world.faults.at=[{ time_sec = 500, kind = \"reconfigure\", set = [\"batch_size=2\"] }]";
+    let fault =
+        "world.faults.at=[{ time_sec = 500, kind = \"reconfigure\", set = [\"batch_size=2\"] }]";
     let (moments, _) = watch(&load(SLOTS, &[fault]), Time::from_secs(1000));
     for (time, _, actions) in &moments {
         for action in actions {

@@ -105,10 +105,20 @@ fn the_warm_up_is_no_part_of_the_metrics() {
 fn the_judge_bounds_the_run_as_its_warning_says() {
     let vote = "world.judge.vote={ kind = \"constant\", sec = 18 }";
     for eta in ["max_head_off_policyness=1", "max_head_off_policyness=8"] {
-        let set = [vote, "votes=3", "judge_concurrency=4", "batch_size=16", eta,
-            "world.judge.positive_share=0.5", "world.judge.negative_share=0.5",
-            "world.judge.agreement=0", "scenario.warmup_steps=5", "scenario.steps=60",
-            "reward_judging.aggregate=\"mean\"", "sync_mode=\"in_flight\""];
+        let set = [
+            vote,
+            "votes=3",
+            "judge_concurrency=4",
+            "batch_size=16",
+            eta,
+            "world.judge.positive_share=0.5",
+            "world.judge.negative_share=0.5",
+            "world.judge.agreement=0",
+            "scenario.warmup_steps=5",
+            "scenario.steps=60",
+            "reward_judging.aggregate=\"mean\"",
+            "sync_mode=\"in_flight\"",
+        ];
         let steps = run(&load(SLOTS, &set)).summary.get("steps_per_hour").unwrap();
         assert!((3600.0 / steps / 216.0 - 1.0).abs() < 0.02, "{eta}: {} s a batch", 3600.0 / steps);
     }

@@ -26,7 +26,9 @@ fn an_unknown_key_names_its_place_and_the_nearest_key() {
 fn a_missing_distribution_shows_how_to_write_one() {
     let problems = problems(&SLOTS.replace("vote = { kind = \"constant\", sec = 1 }", ""), &[]);
     assert!(problems.contains("`vote` is missing in"), "{problems}");
-    assert!(problems.contains("kind = \\\"constant\\\"") || problems.contains("kind = \"constant\""));
+    assert!(
+        problems.contains("kind = \\\"constant\\\"") || problems.contains("kind = \"constant\"")
+    );
 }
 
 #[test]
@@ -46,7 +48,8 @@ fn a_distribution_of_an_unknown_kind_names_the_nearest() {
 
 #[test]
 fn a_scenario_that_nothing_ends_is_refused() {
-    let problems = problems(&SLOTS.replace("steps = 20", "").replace("duration_sec = 86400", ""), &[]);
+    let problems =
+        problems(&SLOTS.replace("steps = 20", "").replace("duration_sec = 86400", ""), &[]);
     assert!(problems.contains("nothing ends this scenario"), "{problems}");
 }
 
@@ -100,10 +103,7 @@ fn more_votes_than_the_endpoint_serves_are_warned_about() {
 
 #[test]
 fn worlds_in_which_nothing_can_be_trained_are_refused() {
-    for set in [
-        &["judge_needs=\"next_state\""][..],
-        &["world.clients.limit=3"],
-    ] {
+    for set in [&["judge_needs=\"next_state\""][..], &["world.clients.limit=3"]] {
         assert!(problems(SLOTS, set).contains("nothing can be trained"), "{set:?}");
     }
     let side = problems(SESSIONS, &["world.clients.side_share=1"]);
