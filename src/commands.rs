@@ -1,6 +1,7 @@
 //! One module per subcommand.
 
 pub(crate) mod compare;
+pub(crate) mod import;
 pub(crate) mod plot;
 pub(crate) mod replay;
 pub(crate) mod simulate;

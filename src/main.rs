@@ -12,7 +12,7 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
-use commands::{compare, plot, replay, simulate, sweep};
+use commands::{compare, import, plot, replay, simulate, sweep};
 
 /// Predict and control off-policy staleness in asynchronous RL.
 ///
@@ -32,6 +32,7 @@ enum Command {
     Compare(compare::Args),
     Plot(plot::Args),
     Replay(replay::Args),
+    Import(import::Args),
 }
 
 fn main() -> ExitCode {
@@ -41,6 +42,7 @@ fn main() -> ExitCode {
         Command::Compare(args) => compare::run(&args),
         Command::Plot(args) => plot::run(&args),
         Command::Replay(args) => replay::run(&args),
+        Command::Import(args) => import::run(&args),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,

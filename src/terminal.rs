@@ -13,10 +13,15 @@ use crate::failure::Failure;
 /// The reader has gone away, or stdout cannot be written.
 pub(crate) fn data(text: &str) -> Result<(), Failure> {
     let mut out = io::stdout().lock();
-    out.write_all(text.as_bytes()).and_then(|()| out.flush()).map_err(|error| match error.kind() {
+    out.write_all(text.as_bytes()).and_then(|()| out.flush()).map_err(|error| unwritten(&error))
+}
+
+/// Stdout did not take what was written to it.
+pub(crate) fn unwritten(error: &io::Error) -> Failure {
+    match error.kind() {
         io::ErrorKind::BrokenPipe => Failure::Unread,
         _ => Failure::broken(format!("stdout cannot be written: {error}")),
-    })
+    }
 }
 
 /// Writes a line to stderr. If that fails there is nobody left to tell.

@@ -26,6 +26,14 @@ pub struct ImportReport {
     pub output_tokens: u64,
 }
 
+impl ImportReport {
+    /// From the first request to the last one, in seconds.
+    #[must_use]
+    pub fn seconds(&self) -> f64 {
+        self.ticks as f64 / 1e7
+    }
+}
+
 /// Why a trace was not imported. What was written until then is no whole table.
 #[derive(Debug, thiserror::Error)]
 pub enum ImportError {
@@ -74,7 +82,7 @@ pub enum Problem {
         limit: usize,
     },
     /// A row has another number of values than the header.
-    #[error("`{row}` has {found} values, the header has {expected}")]
+    #[error("the header has {expected} columns, and `{row}` has {found}")]
     Values {
         /// The row.
         row: String,
