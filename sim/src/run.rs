@@ -64,6 +64,8 @@ pub struct RunResult {
     pub digest: Digest,
     /// Facts that the core was told.
     pub inputs: u64,
+    /// All that was handled: what was due in the world, facts, and decisions.
+    pub events: u64,
     /// When it ended.
     pub end: Time,
     /// The warm-up was over before the run was.
@@ -144,7 +146,7 @@ pub fn simulate<'a>(
             run.handle(&input)?;
             continue;
         }
-        match (run.world.next_time(), run.core.poll_timeout()) {
+        match (run.world.next_time(), run.tick()) {
             (None, None) => break run.nothing_left(),
             (Some(event), tick) if tick.is_none_or(|tick| event <= tick) => {
                 if event > end {
@@ -181,6 +183,9 @@ struct Run<'a> {
     observer: Observer,
     warm: bool,
     failed: Option<RunError>,
+    /// An input was handled since `tick` was asked for.
+    handled: bool,
+    tick: Option<Time>,
     actions: Vec<Action>,
     decisions: Decisions,
     record: Option<Writer<&'a mut (dyn Write + 'a)>>,
@@ -204,14 +209,26 @@ impl<'a> Run<'a> {
             observer: Observer::new(config, series_interval),
             warm: scenario.warmup == Default::default(),
             failed: None,
+            handled: true,
+            tick: None,
             actions: Vec::new(),
             decisions: Decisions::default(),
             record: record.map(|out| Writer::new(out, &header)).transpose()?,
         })
     }
 
+    /// When the core wants to be called. Only handling an input changes it.
+    fn tick(&mut self) -> Option<Time> {
+        if self.handled {
+            self.handled = false;
+            self.tick = self.core.poll_timeout();
+        }
+        self.tick
+    }
+
     fn handle(&mut self, input: &Input) -> Result<(), RunFailure> {
         let now = self.world.now();
+        self.handled = true;
         self.core.handle(now, input);
         self.actions.clear();
         while let Some(action) = self.core.poll_action() {
@@ -271,6 +288,7 @@ impl<'a> Run<'a> {
             summary: self.observer.summary(end, &self.core),
             digest: self.decisions.digest,
             inputs: self.decisions.inputs,
+            events: self.world.events() + self.decisions.inputs + self.decisions.actions,
             end,
             warm: self.warm,
             ended,

@@ -54,6 +54,7 @@ pub struct World {
     weights: Weights,
     faults: Faults,
     environment: settings::Environment,
+    events: u64,
 }
 
 impl World {
@@ -71,6 +72,7 @@ impl World {
             weights: Weights::new(world.weights.clone(), world.faults.clone(), replicas),
             faults: Faults::new(world.faults.clone(), replicas),
             environment: world.environment.clone(),
+            events: 0,
         };
         for replica in 0..world.serving.at_start() {
             world.replica_up(replica);
@@ -84,6 +86,12 @@ impl World {
     #[must_use]
     pub const fn now(&self) -> Time {
         self.bus.now
+    }
+
+    /// How many things have happened, stale ones included.
+    #[must_use]
+    pub const fn events(&self) -> u64 {
+        self.events
     }
 
     /// Whether no session or task will come any more.
@@ -111,6 +119,7 @@ impl World {
     /// Lets the next thing happen. It may have inputs for the core, or none.
     pub fn advance(&mut self) {
         let Some(event) = self.bus.next_event() else { return };
+        self.events += 1;
         let Self { bus, clients, serving, judge, trainer, weights, .. } = self;
         match event {
             Event::Arrival => clients.arrive(bus),

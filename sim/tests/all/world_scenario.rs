@@ -1,5 +1,10 @@
 //! What a user who writes a scenario is told.
 
+use std::path::Path;
+
+use headway_shared::config::Layers;
+use headway_sim::scenario::Scenario;
+
 use super::world_support::{SESSIONS, SLOTS, load, load_shipped, problems, try_load};
 
 #[test]
@@ -120,8 +125,8 @@ fn a_column_is_read_from_a_file_and_its_faults_are_reported_at_their_line() {
             Some(content) => std::fs::write(&path, content).unwrap(),
             None => drop(std::fs::remove_file(&path)),
         }
-        let layers = headway_shared::config::Layers::new().toml("test.toml", SLOTS).set(vote);
-        headway_sim::scenario::Scenario::load(&layers, folder.path())
+        let layers = Layers::new().toml("test.toml", SLOTS).set(vote);
+        Scenario::load(&layers, folder.path())
             .map(|(scenario, _)| scenario)
             .map_err(|problems| problems.to_string())
     };
@@ -152,6 +157,44 @@ fn an_assignment_over_a_scenario_changes_it_and_its_digest() {
     assert_eq!(short.config.policy_training.max_head_off_policyness, 7);
     let typo = scenario.with_set("max_head_of_policyness=7").unwrap_err().to_string();
     assert!(typo.contains("max_head_off_policyness"), "{typo}");
+}
+
+#[test]
+fn a_live_configuration_laid_over_a_scenario_wins() {
+    let live = r#"
+[policy_serving]
+engine = "sglang"
+host = "0.0.0.0"
+port = 30000
+weight_sync_pause = true
+pause_timeout_sec = 120
+
+[reward_judging]
+mode = "async"
+judge_concurrency = 4
+judge_timeout_sec = 30
+fire_on_turn_end = true
+
+[policy_training]
+engine = "megatron"
+max_head_off_policyness = 2
+stale_filter_steps = 8
+queue_type = "fifo"
+
+[queue]
+max_size = 512
+drop_policy = "reject"
+"#;
+    let path = super::world_support::shipped("openclaw");
+    let text = std::fs::read_to_string(path).unwrap();
+    let layers = Layers::new().toml("openclaw.toml", text).toml("config.toml", live);
+    let (scenario, warnings) = Scenario::load(&layers, Path::new(".")).unwrap();
+    assert_eq!(scenario.config.policy_training.stale_filter_steps, Some(8));
+    assert_eq!(scenario.config.policy_training.max_head_off_policyness, 2);
+    // Four votes at once are too few for this world: that is what the user should learn.
+    let warnings = warnings.to_string();
+    assert!(warnings.contains("config.toml:11:"), "{warnings}");
+    assert!(warnings.contains("800 votes or 267 turns an hour"), "{warnings}");
 }
 
 #[test]
