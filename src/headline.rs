@@ -39,7 +39,7 @@ pub(crate) fn sweep(results: &Results) -> String {
     let keys = &results.meta.keys;
     let heading = |key: &String| match key.rsplit('.').next() {
         Some("max_head_off_policyness") => "\nη".to_owned(),
-        last => format!("\n{}", last.unwrap_or(key)),
+        last => two_lines(last.unwrap_or(key)),
     };
     let mut table =
         empty(keys.iter().map(heading).chain(COLUMNS.map(|column| column.1.to_owned())));
@@ -111,6 +111,15 @@ fn written_out(table: &Table) -> String {
     table.lines().map(|line| format!("{}\n", line.trim_end())).collect()
 }
 
+/// A name on two lines, cut at the underscore that leaves them as short as can be.
+fn two_lines(name: &str) -> String {
+    let cuts = name.match_indices('_').map(|(at, _)| at + 1);
+    match cuts.min_by_key(|&at| at.max(name.len() - at)).filter(|_| name.len() > 9) {
+        Some(at) => format!("{}\n{}", &name[..at], &name[at..]),
+        None => format!("\n{name}"),
+    }
+}
+
 fn right(text: String) -> Cell {
     Cell::new(text).set_alignment(CellAlignment::Right)
 }
@@ -125,5 +134,27 @@ fn written(value: Option<f64>, half_width: Option<f64>, form: Form) -> String {
         Form::Share => number::percent(value),
         Form::Plain => number::short(value),
         Form::Interval => number::interval(value, half_width),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use headway_shared::metrics::METRICS;
+
+    use super::*;
+
+    #[test]
+    fn every_column_is_a_metric_and_idle_shares_come_first() {
+        for (name, ..) in COLUMNS {
+            assert!(METRICS.iter().any(|metric| metric.name == name), "{name}");
+        }
+        assert!(COLUMNS[..3].iter().all(|(name, ..)| name.ends_with("_idle_share")));
+    }
+
+    #[test]
+    fn long_names_of_keys_take_two_lines() {
+        assert_eq!(two_lines("judge_concurrency"), "judge_\nconcurrency");
+        assert_eq!(two_lines("max_batch_wait_sec"), "max_batch_\nwait_sec");
+        assert_eq!(two_lines("sigma"), "\nsigma");
     }
 }

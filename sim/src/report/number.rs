@@ -178,7 +178,7 @@ mod tests {
         assert_eq!(percent(None), "-");
         assert_eq!(interval(Some(1234.567), Some(12.34)), "1,235 ±12");
         assert_eq!(interval(Some(0.873_4), Some(0.015_6)), "0.873 ±0.016");
-        assert_eq!(interval(Some(218.2), Some(3.14)), "218 ±3");
+        assert_eq!(interval(Some(218.2), Some(3.4)), "218 ±3");
         assert_eq!(interval(Some(0.001), Some(0.8)), "0.00 ±0.80");
         assert_eq!(interval(Some(2.0), Some(0.0)), "2 ±0");
         assert_eq!(interval(Some(2.0), None), "2");

@@ -268,7 +268,8 @@ mod tests {
     #[test]
     fn cases_are_an_axis_of_their_own() {
         let case = Case { name: "ours".into(), set: vec!["gate=headway".into(), "b=1".into()] };
-        let axes = parse(&[CASES.to_owned()], Table::EMPTY, &[case.clone()]).expect("cases");
+        let axes =
+            parse(&[CASES.to_owned()], Table::EMPTY, std::slice::from_ref(&case)).expect("cases");
         assert_eq!(axes[0].key, "case");
         assert_eq!(axes[0].choices[0], Choice { label: case.name, set: case.set });
         assert!(message(CASES).contains("the scenario has no cases"));

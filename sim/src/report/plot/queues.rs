@@ -12,13 +12,15 @@ use crate::stats;
 /// few for what is 0 or 1 at every instant.
 const STRETCHES: [usize; 3] = [240, 240, 60];
 
-const LENGTHS: [(&str, &str); 3] = [
+pub(super) const LENGTHS: [(&str, &str); 3] = [
     ("rollout_queue", "rollout queue"),
     ("output_queue", "output queue"),
     ("outstanding", "outstanding"),
 ];
-const FLIGHT: [(&str, &str); 2] = [("running", "turns generating"), ("votes", "votes in flight")];
-const BUSY: [(&str, &str); 2] = [("training", "trainer busy"), ("closed", "closed (503)")];
+pub(super) const FLIGHT: [(&str, &str); 2] =
+    [("running", "turns generating"), ("votes", "votes in flight")];
+pub(super) const BUSY: [(&str, &str); 2] =
+    [("training", "trainer busy"), ("closed", "closed (503)")];
 
 /// Queue lengths, work in flight, and shares of time; nothing where no series was kept.
 pub(crate) fn draw(curve: &Curve<'_>) -> Result<Option<Picture>, PlotError> {

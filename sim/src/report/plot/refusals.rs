@@ -7,7 +7,7 @@ use super::page::{self, Head, Key, Picture};
 use super::panel::{Panel, Point};
 use super::theme::{SERIES, Style};
 
-const METRICS: [(&str, &str); 4] = [
+pub(super) const METRICS: [(&str, &str); 4] = [
     ("refused_stale_share", "429, staleness bound"),
     ("refused_queue_full_share", "429, queue full"),
     ("refused_other_429_share", "429, other"),

@@ -6,7 +6,7 @@ use super::panel::Panel;
 use super::theme::{REFERENCE, SERIES};
 use super::{PlotError, axis::Axis};
 
-const METRICS: [(&str, &str); 4] = [
+pub(super) const METRICS: [(&str, &str); 4] = [
     ("staleness_head_mean", "mean"),
     ("staleness_head_p50", "median"),
     ("staleness_head_p99", "p99"),

@@ -1,5 +1,6 @@
 use headway_shared::core::STALENESS_PARTS;
 use headway_shared::digest::mix;
+use headway_shared::metrics::{METRICS, Row};
 
 use super::*;
 use crate::report::csv::Csv;
@@ -112,14 +113,50 @@ fn sweep() -> Results {
 fn every_picture_is_small_and_holds_no_undefined_number() {
     for result in [results(Kind::Run, &[], &[&[]]), sweep()] {
         for picture in draw(&result).expect("it can be drawn") {
-            if let Some(dir) = std::env::var_os("HEADWAY_DUMP") {
-                let dir = std::path::Path::new(&dir);
-                std::fs::write(dir.join(format!("{}.png", picture.name)), &picture.png).unwrap();
-                std::fs::write(dir.join(format!("{}.svg", picture.name)), &picture.svg).unwrap();
-            }
             assert!(picture.svg.len() < 150_000, "{}: {}", picture.name, picture.svg.len());
             assert!(!picture.svg.contains("NaN"), "{}", picture.name);
             assert!(picture.png.starts_with(b"\x89PNG"));
         }
+    }
+}
+
+#[test]
+fn a_grid_has_one_set_of_pictures_for_each_value_of_its_other_key() {
+    let keys = ["policy_training.max_head_off_policyness", "policy_serving.sync_mode"];
+    let points: &[&[&str]] =
+        &[&["0", "in_flight"], &["0", "rolling"], &["4", "in_flight"], &["4", "rolling"]];
+    let pictures = draw(&results(Kind::Sweep, &keys, points)).expect("it can be drawn");
+    let names: Vec<&str> = pictures.iter().map(|picture| picture.name.as_str()).collect();
+    assert!(names.contains(&"staleness-sync_mode-in_flight"), "{names:?}");
+    assert!(names.contains(&"staleness-sync_mode-rolling"), "{names:?}");
+    assert_eq!(names.len(), 10);
+}
+
+#[test]
+fn undefined_metrics_leave_gaps_and_no_error() {
+    let mut sweep = sweep();
+    for row in &mut sweep.points.rows {
+        row[2..].iter_mut().for_each(String::clear);
+    }
+    sweep.histogram.rows.clear();
+    sweep.series.rows.clear();
+    assert!(draw(&sweep).is_ok());
+    sweep.meta.kind = Kind::Run;
+    let pictures = draw(&sweep).expect("it can be drawn");
+    assert!(pictures.iter().all(|picture| picture.name != "queues"), "there is no series");
+}
+
+#[test]
+fn what_is_plotted_is_a_metric_or_a_gauge() {
+    let metrics: Vec<&str> = METRICS.iter().map(|metric| metric.name).collect();
+    let plotted = [&staleness::METRICS[..], &throughput::IDLE, &refusals::METRICS].concat();
+    for (name, _) in plotted {
+        assert!(metrics.contains(&name), "{name}");
+    }
+    for part in STALENESS_PARTS {
+        assert!(metrics.contains(&format!("staleness_part_{part}").as_str()), "{part}");
+    }
+    for (name, _) in [&queues::LENGTHS[..], &queues::FLIGHT, &queues::BUSY].concat() {
+        assert!(Row::COLUMNS.contains(&name), "{name}");
     }
 }

@@ -7,7 +7,7 @@ use super::page::{self, Head, Key, Picture};
 use super::panel::Panel;
 use super::theme::{SERIES, px};
 
-const IDLE: [(&str, &str); 3] = [
+pub(super) const IDLE: [(&str, &str); 3] = [
     ("serving_idle_share", "serving idle"),
     ("judge_idle_share", "judge idle"),
     ("trainer_idle_share", "trainer idle"),
