@@ -30,6 +30,7 @@ pub(super) fn scenarios() -> Vec<PathBuf> {
 pub(super) fn check(path: &str, expected: &str) {
     let full = root().join(path);
     if std::env::var_os("HEADWAY_BLESS").is_some_and(|value| value == "1") {
+        fs::create_dir_all(full.parent().unwrap()).unwrap();
         fs::write(&full, expected).unwrap();
         return;
     }
