@@ -52,8 +52,14 @@ pub(crate) fn text(results: &Results, format: Format) -> Result<String, Failure>
 }
 
 /// Stages the tables and plots of a result and puts them in their places; says in words where.
-pub(crate) fn save(mut folder: Folder, to: &Path, results: &Results) -> Result<String, Failure> {
+pub(crate) fn save(
+    mut folder: Folder,
+    to: &Path,
+    results: &mut Results,
+) -> Result<String, Failure> {
     let pictures = plot::draw(results).map_err(Failure::broken)?;
+    results.meta.plots = pictures.iter().map(|picture| picture.name.clone()).collect();
+    folder.replaces(Results::plot_files(to));
     let unwritable = |error: io::Error| Failure::unwritable(to, &error);
     for picture in &pictures {
         stage(&mut folder, picture).map_err(unwritable)?;

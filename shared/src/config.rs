@@ -20,7 +20,7 @@ mod sections;
 mod settings;
 mod text;
 
-pub use check::{Problem, QueueName, check};
+pub use check::{MAX_VOTES, Problem, QueueName, check};
 pub use choices::*;
 pub use diagnostic::{
     Diagnostic, Diagnostics, Findings, Origin, Position, Severity, SourceId, Sources, Syntax,

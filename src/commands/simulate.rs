@@ -53,10 +53,10 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
         false => None,
     };
     let bar = Bar::new(plan.runs());
-    let done = plan.run(args.output.threads(), record, &bar).map_err(Failure::broken)?;
+    let mut done = plan.run(args.output.threads(), record, &bar).map_err(Failure::broken)?;
     drop(bar);
     // The files come first: whoever closes the pipe early still has them.
-    let wrote = outcome::save(folder, &to, &done.results)?;
+    let wrote = outcome::save(folder, &to, &mut done.results)?;
     terminal::data(&outcome::text(&done.results, args.output.format)?)?;
     terminal::note(&wrote);
     outcome::judge(&done, &plan, &args.scenario, &args.overrides)

@@ -41,12 +41,12 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     let to = args.output.folder(&scenario.name);
     let folder = Folder::open(&to).map_err(|error| Failure::unwritable(&to, &error))?;
     let bar = Bar::new(plan.runs());
-    let done = plan
+    let mut done = plan
         .run(args.output.threads(), None::<Box<dyn Write + Send>>, &bar)
         .map_err(Failure::broken)?;
     drop(bar);
     // The files come first: whoever closes the pipe early still has them.
-    let wrote = outcome::save(folder, &to, &done.results)?;
+    let wrote = outcome::save(folder, &to, &mut done.results)?;
     terminal::data(&outcome::text(&done.results, args.output.format)?)?;
     terminal::note(&wrote);
     outcome::judge(&done, &plan, &args.scenario, &args.overrides)

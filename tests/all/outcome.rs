@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use crate::all::support::{run, small, stderr, succeed};
+use crate::all::support::{files, run, small, stderr, succeed};
 
 #[test]
 fn the_table_begins_with_what_stands_idle_and_fits_a_terminal() {
@@ -50,6 +50,23 @@ fn cases_can_be_swept_and_grids_have_a_row_for_each_combination() {
     let points: Vec<String> =
         csv.lines().skip(1).map(|line| line.split(',').skip(1).take(2).collect()).collect();
     assert_eq!(points, ["ours6", "ours12", "ours24", "theirs6", "theirs12", "theirs24"]);
+}
+
+#[test]
+fn a_later_sweep_leaves_no_plots_of_an_earlier_one() {
+    let dir = tempfile::tempdir().unwrap();
+    let scenario = small();
+    let sweep = |over: &[&str]| {
+        let args = ["sweep", scenario.to_str().unwrap(), "--replications", "1"];
+        succeed(dir.path(), &[&args[..], over].concat());
+        let plots = files(&dir.path().join("out/small")).into_keys();
+        plots.filter(|name| name.starts_with("staleness") && name.ends_with(".svg")).collect()
+    };
+    let grid: Vec<String> =
+        sweep(&["--over", "max_head_off_policyness=0,2", "--over", "judge_concurrency=6,24"]);
+    assert_eq!(grid, ["staleness-judge_concurrency-24.svg", "staleness-judge_concurrency-6.svg"]);
+    let line: Vec<String> = sweep(&["--over", "max_head_off_policyness=0,2"]);
+    assert_eq!(line, ["staleness.svg"]);
 }
 
 #[test]

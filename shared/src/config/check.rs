@@ -154,7 +154,7 @@ pub fn check(config: &Config) -> Vec<Problem> {
 }
 
 /// The most votes that a sample may have.
-const MAX_VOTES: u32 = 15;
+pub const MAX_VOTES: u32 = 15;
 
 fn zeros(config: &Config) -> Vec<Problem> {
     let Config {

@@ -5,7 +5,7 @@ use super::queue::SampleQueue;
 use super::slab::{List, NONE, Slot};
 use super::state::{Entry, Group, Limits, Purpose, Turn, TurnState};
 use super::{Sample, SampleState, Scheduler, Stage, Violation};
-use crate::action::{Action, Discard, Refusal, Reply};
+use crate::action::{Action, Discard, Refusal};
 use crate::config::{DropPolicy, GateKind, OverLimit, Queue, Routing};
 use crate::id::{GroupId, RequestId, SampleId};
 use crate::input::{Request, TurnType};
@@ -254,9 +254,8 @@ impl Scheduler {
         } else {
             self.places += 1;
         }
-        let forced = group == NONE && self.session_reserved(session);
         let sample = self.samples.insert(entry);
-        if group == NONE && !forced {
+        if group == NONE {
             self.reserve_room(sample);
         }
         self.sample_of.insert(id.0, sample);
@@ -428,6 +427,7 @@ impl Scheduler {
             if self.ended.is_some() {
                 self.refuse_waiting_turns();
             }
+            self.return_parked();
             self.start_line();
             while let Some(slot) = self.held.front() {
                 let Ok(replica) = self.find_replica(slot) else { break };
@@ -467,14 +467,11 @@ impl Scheduler {
 
     fn refuse_waiting_turns(&mut self) {
         while let Some(slot) = self.line.front().or_else(|| self.held.front()) {
-            if self.turns[slot].sample == NONE {
-                self.leave_line(slot);
+            self.leave_line(slot);
+            if self.turns[slot].attempt == 0 {
                 self.refuse(slot, Refusal::Ended);
             } else {
-                self.leave_line(slot);
-                let sample = self.turns[slot].sample;
-                self.discard(sample, Discard::Aborted);
-                self.end_turn(slot, Some(Reply::Failed));
+                self.drop_turn(slot, Discard::Aborted);
             }
         }
     }

@@ -20,6 +20,17 @@ impl Scheduler {
             && self.ages_recounted()
             && self.room_recounted() == (self.rollout.reserved, self.output.reserved);
         if !recounted {
+            eprintln!(
+                "AUDIT {} {} {} {} {} {} {} {}",
+                self.states_recounted() == self.ledger.in_state,
+                self.places_recounted() == (self.places, self.places_ready),
+                self.occupied_recounted() == self.occupied,
+                self.environments_recounted() == self.environments,
+                self.held_recounted() == self.ledger.held,
+                self.sessions_recounted(),
+                self.ages_recounted(),
+                self.room_recounted() == (self.rollout.reserved, self.output.reserved)
+            );
             return Err(Violation::Recount);
         }
         self.audit_queues()?;
@@ -75,13 +86,19 @@ impl Scheduler {
     }
 
     fn sessions_recounted(&self) -> bool {
-        let turns_of = |slot| self.turns.iter().filter(|(_, turn)| turn.session == slot).count();
-        let samples_of = |slot| self.samples.iter().filter(|(_, e)| e.session == slot).count();
-        self.sessions.iter().all(|(slot, session)| {
-            session.turns as usize == turns_of(slot)
-                && session.samples as usize == samples_of(slot)
-                && !(session.ended && session.turns == 0 && session.samples == 0)
-        })
+        let mut counts = std::collections::BTreeMap::<Slot, (u32, u32)>::new();
+        for (_, turn) in self.turns.iter() {
+            counts.entry(turn.session).or_default().0 += 1;
+        }
+        for (_, entry) in self.samples.iter().filter(|(_, entry)| entry.session != NONE) {
+            counts.entry(entry.session).or_default().1 += 1;
+        }
+        counts.keys().all(|&slot| self.sessions.get(slot).is_some())
+            && self.sessions.iter().all(|(slot, session)| {
+                let counted = counts.get(&slot).copied().unwrap_or_default();
+                let over = session.ended && counted == (0, 0);
+                (session.turns, session.samples) == counted && !over
+            })
     }
 
     fn ages_recounted(&self) -> bool {

@@ -144,21 +144,19 @@ impl Scheduler {
     /// The session's waiting turns have their next state.
     pub(super) fn deliver_state(&mut self, session: Slot) {
         while let Some(slot) = self.sessions[session].awaiting_state.front() {
-            match self.samples[slot].state {
-                SampleState::Parked if !self.may_return(slot) => {
-                    self.discard(slot, Discard::StaleParked);
-                }
-                state => {
-                    self.stop_waiting(slot);
-                    // In no list, as a sample whose turn has just ended.
-                    self.in_state(slot, SampleState::Generating);
-                    if state == SampleState::Parked {
-                        self.return_to_place(slot);
-                    }
-                    self.state_known(slot);
-                }
+            self.stop_waiting(slot);
+            self.samples[slot].stamp(Stage::StateKnown, self.now, self.learner);
+            if self.samples[slot].state == SampleState::Parked {
+                self.samples[slot].returning = true;
+                self.returning.push_back(&mut self.park_timer_links, slot);
+                self.return_parked();
+            } else {
+                // In no list, as a sample whose turn has just ended.
+                self.in_state(slot, SampleState::Generating);
+                self.judge_when_due(slot);
             }
         }
+        self.drop_late_returners();
     }
 
     /// Takes a sample out of its session's list, and off its timer.
@@ -180,6 +178,11 @@ impl Scheduler {
 
     fn state_known(&mut self, slot: Slot) {
         self.samples[slot].stamp(Stage::StateKnown, self.now, self.learner);
+        self.judge_when_due(slot);
+    }
+
+    /// Judged now, or with the other turns of its session.
+    fn judge_when_due(&mut self, slot: Slot) {
         let session = self.samples[slot].session;
         if self.config.reward_judging.fire_on_turn_end || self.sessions[session].ended {
             return self.enter_rollout(slot);
@@ -201,6 +204,34 @@ impl Scheduler {
         self.admission_due = true;
     }
 
+    /// Parked samples that have their next state take free places, before anything new does.
+    pub(super) fn return_parked(&mut self) {
+        while let Some(slot) = self.returning.front().filter(|&slot| self.may_return(slot)) {
+            self.returning.remove(&mut self.park_timer_links, slot);
+            self.samples[slot].returning = false;
+            self.places += 1;
+            self.reserve_room(slot);
+            self.set_exempt(slot, false);
+            self.in_state(slot, SampleState::Generating);
+            self.judge_when_due(slot);
+        }
+    }
+
+    /// Those that have become older than η meanwhile will not return.
+    pub(super) fn drop_late_returners(&mut self) {
+        let Some(newest) = self.learner.number().checked_sub(self.bound_steps().saturating_add(1))
+        else {
+            return;
+        };
+        let mut next = self.returning.front();
+        while let Some(slot) = next {
+            next = self.returning.after(&self.park_timer_links, slot);
+            if self.samples[slot].sample.head.number() <= newest {
+                self.discard(slot, Discard::StaleParked);
+            }
+        }
+    }
+
     /// A parked sample may have a place again: it would be trained within η.
     fn may_return(&self, slot: Slot) -> bool {
         let head = self.samples[slot].sample.head.number();
@@ -208,12 +239,6 @@ impl Scheduler {
         // Trained next, it would be as stale as a sample that starts now on weights of its age.
         let as_old = self.gate_view(DeployVersion::new(head));
         age <= self.bound_steps() && self.gate.capacity(&as_old) > 0 && self.room_to_reserve()
-    }
-
-    fn return_to_place(&mut self, slot: Slot) {
-        self.places += 1;
-        self.reserve_room(slot);
-        self.set_exempt(slot, false);
     }
 }
 

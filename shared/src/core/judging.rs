@@ -200,7 +200,7 @@ impl Scheduler {
     fn retry_vote(&mut self, slot: Slot, index: usize) {
         let retries = self.config.reward_judging.judge_retries;
         let ballot = &mut self.ballots[slot];
-        if u32::from(ballot.tries[index]) > retries {
+        if ballot.tries[index] > retries {
             return;
         }
         ballot.waiting |= 1 << index;

@@ -30,6 +30,9 @@ impl Scheduler {
     pub(super) fn discard(&mut self, slot: Slot, reason: Discard) {
         match self.samples[slot].state {
             SampleState::Generating | SampleState::GroupWait | SampleState::Training => {}
+            SampleState::Parked if self.samples[slot].returning => {
+                self.returning.remove(&mut self.park_timer_links, slot);
+            }
             SampleState::AwaitingState | SampleState::AwaitingSessionEnd | SampleState::Parked => {
                 self.stop_waiting(slot);
             }
@@ -148,11 +151,10 @@ impl Scheduler {
 
     /// The whole group is discarded; members yet to come are refused.
     pub(super) fn kill_group(&mut self, slot: Slot, reason: Discard) {
+        self.release_unclaimed_room(slot);
         let group = &mut self.groups[slot];
         group.dead = true;
         let (placed, ready) = (group.placed, group.ready);
-        self.rollout.reserved -= std::mem::take(&mut group.reserved_rollout);
-        self.output.reserved -= std::mem::take(&mut group.reserved_output);
         let of_queue = matches!(reason, Discard::OutputQueueFull | Discard::Surplus);
         let of_members = match of_queue || reason == Discard::StepFailed {
             true => reason,
@@ -168,6 +170,13 @@ impl Scheduler {
         }
         self.admission_due = true;
         self.forget_group_if_over(slot);
+    }
+
+    /// Gives back the room that was reserved for members yet to come.
+    fn release_unclaimed_room(&mut self, slot: Slot) {
+        let group = &mut self.groups[slot];
+        self.rollout.reserved -= std::mem::take(&mut group.reserved_rollout);
+        self.output.reserved -= std::mem::take(&mut group.reserved_output);
     }
 
     /// No member of the group will come any more, or none ever came.
@@ -191,6 +200,7 @@ impl Scheduler {
             let group = self.groups.get(slot).filter(|group| !group.ready && group.consumed > 0);
             if let Some(group) = group {
                 self.groups[slot].size = group.consumed;
+                self.release_unclaimed_room(slot);
                 self.check_group(slot, Discard::GroupTooSmall);
             }
         }

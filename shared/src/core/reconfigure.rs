@@ -14,7 +14,9 @@ impl Scheduler {
         if check(config).iter().any(|problem| problem.severity() == Severity::Error) {
             return OperatorReply::Rejected;
         }
-        let gate_changes = config.policy_training.gate != self.config.policy_training.gate;
+        let (new, old) = (&config.policy_training, &self.config.policy_training);
+        // What a gate has counted, it has counted in batches.
+        let gate_changes = new.gate != old.gate || new.batch_size != old.batch_size;
         self.config = config.clone();
         if gate_changes {
             self.gate = Gate::new(&self.config, self.learner.number());

@@ -155,6 +155,8 @@ pub struct Scheduler {
     pub(super) waiting_links: Links,
     pub(super) park_timer_links: Links,
     pub(super) park_timers: List,
+    /// Parked samples that have their next state and wait for a place, in its links.
+    pub(super) returning: List,
     pub(super) member_links: Links,
     /// Places admitted and not yet trained or discarded.
     pub(super) places: u64,
@@ -237,6 +239,7 @@ impl Scheduler {
             waiting_links: Links::default(),
             park_timer_links: Links::default(),
             park_timers: List::default(),
+            returning: List::default(),
             member_links: Links::default(),
             places: 0,
             places_ready: 0,

@@ -168,7 +168,7 @@ impl Scheduler {
     }
 
     /// The turn ends without a result.
-    fn drop_turn(&mut self, slot: Slot, reason: Discard) {
+    pub(super) fn drop_turn(&mut self, slot: Slot, reason: Discard) {
         let (sample, session, last) = self.turn_facts(slot);
         if sample != NONE {
             self.samples[sample].turn = NONE;

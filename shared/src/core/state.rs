@@ -12,7 +12,7 @@ use crate::time::Time;
 use crate::version::{DeployVersion, LearnerVersion};
 
 /// Most votes per sample.
-pub(crate) const MAX_VOTES: usize = 15;
+pub(crate) const MAX_VOTES: usize = crate::config::MAX_VOTES as usize;
 
 /// What a turn is served for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -121,6 +121,8 @@ pub(crate) struct Entry {
     pub(crate) reserved_output: bool,
     /// It counts as a running rollout although it is generated.
     pub(crate) keeps_slot: bool,
+    /// It has its next state, and waits for a place to come back to.
+    pub(crate) returning: bool,
     /// Since when it waits for its next state.
     pub(crate) waiting_since: Time,
     /// A short step cannot make it late: it would be in its batch, or has no place.
@@ -149,6 +151,7 @@ impl Entry {
             reserved_rollout: false,
             reserved_output: false,
             keeps_slot: false,
+            returning: false,
             waiting_since: Time::ZERO,
             exempt: false,
             limits,
@@ -242,7 +245,7 @@ pub(crate) struct Ballot {
     /// Votes in flight, by index.
     pub(crate) in_flight: [Slot; MAX_VOTES],
     /// Tries of each vote.
-    pub(crate) tries: [u8; MAX_VOTES],
+    pub(crate) tries: [u32; MAX_VOTES],
     /// The valid scores, in the order in which they came.
     pub(crate) scores: [Score; MAX_VOTES],
     pub(crate) valid: u32,

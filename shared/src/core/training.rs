@@ -83,6 +83,7 @@ impl Scheduler {
     /// An entry has its result. Its first live member stands for it.
     fn entry_ready(&mut self, leader: Slot, weight: u32) {
         self.gate.accepted();
+        self.admission_due = true;
         let policy = self.config.queue.output.drop_policy;
         if policy == DropPolicy::DropNewest && !self.output_has_room(leader, weight) {
             return self.discard_entry(leader, Discard::OutputQueueFull);
@@ -281,6 +282,9 @@ impl Scheduler {
     pub(super) fn sweep(&mut self) {
         let learner = self.learner.number();
         let Some(newest) = learner.checked_sub(self.lowest_limit.saturating_add(1)) else { return };
+        if self.ages.oldest().is_none_or(|oldest| oldest > newest) {
+            return;
+        }
         let mut old = std::mem::take(&mut self.scratch);
         old.extend(self.ages.between(0, newest));
         for slot in old.drain(..) {
@@ -303,8 +307,10 @@ impl Scheduler {
         if self.trainer.is_training() || (publishing && !self.gate.trains_while_publishing()) {
             return false;
         }
+        self.sweep();
         if self.output.entries == 0 {
             (self.trainer.short_since, self.trainer.short_due) = (None, false);
+            self.skip_rejected_batch();
             return false;
         }
         let training = &self.config.policy_training;
@@ -318,6 +324,15 @@ impl Scheduler {
         }
         self.begin_step(batch, full);
         true
+    }
+
+    /// A batch of which every result was rejected is no step, and frees its places.
+    fn skip_rejected_batch(&mut self) {
+        let batch = self.config.policy_training.batch_size as usize;
+        if self.trainer.rejected.len() >= batch {
+            self.trainer.rejected.drain(..batch);
+            self.admission_due = true;
+        }
     }
 
     fn short_step_is_due(&mut self) -> bool {
@@ -418,13 +433,14 @@ impl Scheduler {
         batch.clear();
         self.trainer.batch = batch;
         self.new_learner_version();
-        self.sweep();
     }
 
     pub(super) fn new_learner_version(&mut self) {
         self.learner = self.learner.next();
         self.history.push_back(self.now);
         self.admission_due = true;
+        self.sweep();
+        self.drop_late_returners();
         // First tokens are looked up for samples in flight, which are not older than these.
         let oldest = self.ages.oldest().unwrap_or(self.learner.number());
         while self.history.len() > 1 && self.history_from < oldest {
@@ -499,6 +515,5 @@ impl Scheduler {
                 self.kill(slot, Discard::LostWeights);
             }
         }
-        self.sweep();
     }
 }

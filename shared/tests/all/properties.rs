@@ -1,7 +1,8 @@
 //! What holds in every world: random configurations, delays, faults and seeds.
 
 use headway_shared::config::{
-    Bound, Config, DropPolicy, GateKind, JudgeMode, JudgeNeeds, Late, QueueOrder, Severity, SyncMode,
+    Bound, Config, DropPolicy, GateKind, JudgeMode, JudgeNeeds, Late, QueueOrder, Severity,
+    SyncMode,
 };
 use proptest::prelude::*;
 use proptest::test_runner::{Config as Cases, RngSeed};

@@ -24,6 +24,8 @@ pub struct Folder {
     target: PathBuf,
     staging: TempDir,
     names: Vec<String>,
+    /// What is deleted with the commit, if nothing staged has its name.
+    obsolete: Vec<String>,
     /// Held for as long as the staging folder is in use; the system frees it when we die.
     _lock: fs::File,
 }
@@ -40,7 +42,13 @@ impl Folder {
         let staging = tempfile::Builder::new().prefix(PREFIX).tempdir_in(target)?;
         let lock = fs::File::create(staging.path().join(LOCK))?;
         lock.lock()?;
-        Ok(Self { target: target.into(), staging, names: Vec::new(), _lock: lock })
+        Ok(Self {
+            target: target.into(),
+            staging,
+            names: Vec::new(),
+            obsolete: Vec::new(),
+            _lock: lock,
+        })
     }
 
     /// Stages a file that is written bit by bit, before the commit.
@@ -60,6 +68,11 @@ impl Folder {
         self.create(name)?.write_all(bytes)
     }
 
+    /// Names files of an earlier result: the commit deletes those that it does not replace.
+    pub fn replaces(&mut self, names: Vec<String>) {
+        self.obsolete.extend(names);
+    }
+
     /// The names of the staged files, in order.
     #[must_use]
     pub fn names(&self) -> &[String] {
@@ -73,6 +86,12 @@ impl Folder {
     pub fn commit(self) -> io::Result<()> {
         for name in &self.names {
             fs::rename(self.staging.path().join(name), self.target.join(name))?;
+        }
+        for name in self.obsolete.iter().filter(|name| !self.names.contains(name)) {
+            match fs::remove_file(self.target.join(name)) {
+                Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+                _ => {}
+            }
         }
         self.staging.close()
     }
@@ -128,6 +147,19 @@ mod tests {
         drop(folder);
         assert_eq!(names(dir.path()), ["a.csv"]);
         assert_eq!(fs::read(dir.path().join("a.csv")).unwrap(), b"old");
+    }
+
+    #[test]
+    fn what_an_earlier_result_had_and_this_one_has_not_is_deleted() {
+        let dir = tempfile::tempdir().unwrap();
+        for name in ["a.svg", "b.svg", "mine.txt"] {
+            fs::write(dir.path().join(name), "old").unwrap();
+        }
+        let mut folder = Folder::open(dir.path()).unwrap();
+        folder.replaces(["a.svg", "b.svg", "gone.svg"].map(str::to_owned).to_vec());
+        folder.write("a.svg", b"new").unwrap();
+        folder.commit().unwrap();
+        assert_eq!(names(dir.path()), ["a.svg", "mine.txt"]);
     }
 
     #[test]

@@ -54,6 +54,8 @@ pub struct Meta {
     pub replications: u32,
     /// The swept keys, in the order of their columns.
     pub keys: Vec<String>,
+    /// The names of its plots, without extension: what a later result in the same folder replaces.
+    pub plots: Vec<String>,
 }
 
 /// Everything that a folder of results holds, but for the plots.
@@ -114,31 +116,45 @@ impl Results {
         ])
     }
 
+    /// The names of the files of a folder's plots, if it holds a result.
+    #[must_use]
+    pub fn plot_files(folder: &Path) -> Vec<String> {
+        let Ok(meta) = read_meta(folder) else { return Vec::new() };
+        let files = |name: &String| [format!("{name}.svg"), format!("{name}.png")];
+        // A name is a name: it leads nowhere else.
+        let plain = meta.plots.iter().filter(|name| !name.contains(['/', '\\']));
+        plain.flat_map(files).collect()
+    }
+
     /// Reads the files of a folder.
     ///
     /// # Errors
     /// The folder holds no result, or a file of it is missing or malformed.
     pub fn read(folder: &Path) -> Result<Self, ReadError> {
-        let kind = Kind::ALL
-            .into_iter()
-            .find(|kind| folder.join(format!("{}.json", kind.stem())).is_file())
-            .ok_or_else(|| ReadError::NoResult(folder.into()))?;
-        let path = folder.join(format!("{}.json", kind.stem()));
-        let meta = serde_json::from_slice(&bytes(&path)?)
-            .map_err(|error| ReadError::Malformed { path, message: error.to_string() })?;
+        let meta = read_meta(folder)?;
         let table = |name: &str| {
             let path = folder.join(name);
             Csv::parse(&bytes(&path)?)
                 .map_err(|error| ReadError::Malformed { path, message: error.to_string() })
         };
         Ok(Self {
-            meta,
-            points: table(&format!("{}.csv", kind.stem()))?,
+            points: table(&format!("{}.csv", meta.kind.stem()))?,
             runs: table("runs.csv")?,
             histogram: table("histogram.csv")?,
             series: table("series.csv")?,
+            meta,
         })
     }
+}
+
+fn read_meta(folder: &Path) -> Result<Meta, ReadError> {
+    let path = Kind::ALL
+        .into_iter()
+        .map(|kind| folder.join(format!("{}.json", kind.stem())))
+        .find(|path| path.is_file())
+        .ok_or_else(|| ReadError::NoResult(folder.into()))?;
+    serde_json::from_slice(&bytes(&path)?)
+        .map_err(|error| ReadError::Malformed { path, message: error.to_string() })
 }
 
 fn bytes(path: &Path) -> Result<Vec<u8>, ReadError> {

@@ -115,6 +115,7 @@ impl Plan {
             seed: base.seed,
             replications: replications.len() as u32,
             keys: axes.iter().map(|axis| axis.key.clone()).collect(),
+            plots: Vec::new(),
         };
         Ok(Self { meta, points, replications })
     }

@@ -231,19 +231,12 @@ impl Replica {
         runs
     }
 
-    /// Aborts every turn: those that started in their order, then those that wait.
-    pub fn abort_all(&mut self, now: Time) {
-        self.settle(now);
-        self.end_all(Outcome::Aborted);
-        self.reschedule();
-    }
-
     /// The replica dies: every turn is [lost](Outcome::Lost), and so are its caches. It is then
     /// empty and not frozen; [`swap_weights`](Self::swap_weights) says what it holds when it is
     /// up again.
     pub fn kill(&mut self, now: Time) {
         self.settle(now);
-        self.end_all(Outcome::Lost);
+        self.lose_all();
         self.cache.clear();
         self.frozen = false;
         self.reschedule();

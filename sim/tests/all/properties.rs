@@ -14,7 +14,6 @@ use proptest::test_runner::RngSeed;
 enum Operation {
     Submit { session: u64, prompt: u32, tokens: u32 },
     Abort { which: usize },
-    AbortAll,
     Kill,
     Freeze,
     Unfreeze,
@@ -28,7 +27,6 @@ fn operation() -> impl Strategy<Value = Operation> {
         8 => (0..5_u64, 0..60_u32, 0..80_u32)
             .prop_map(|(session, prompt, tokens)| Operation::Submit { session, prompt, tokens }),
         2 => (0..50_usize).prop_map(|which| Operation::Abort { which }),
-        1 => Just(Operation::AbortAll),
         1 => Just(Operation::Kill),
         1 => Just(Operation::Freeze),
         2 => Just(Operation::Unfreeze),
@@ -120,7 +118,6 @@ impl Bench {
                     self.replica.abort(now, ticket);
                 }
             }
-            Operation::AbortAll => self.replica.abort_all(now),
             Operation::Kill => self.replica.kill(now),
             Operation::Freeze => self.replica.freeze(now),
             Operation::Unfreeze => self.replica.unfreeze(now),

@@ -22,6 +22,7 @@ fn meta(kind: Kind, keys: &[&str]) -> Meta {
         seed: 1,
         replications: 8,
         keys: keys.iter().map(|key| (*key).to_owned()).collect(),
+        plots: Vec::new(),
     }
 }
 

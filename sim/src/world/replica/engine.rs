@@ -200,12 +200,13 @@ impl Replica {
         self.ended.push_back(Ended { handle, outcome, first_token, segments });
     }
 
-    pub(super) fn end_all(&mut self, outcome: Outcome) {
+    /// Ends what has started in its order, then what waits.
+    pub(super) fn lose_all(&mut self) {
         while self.started.head != NONE {
-            self.end(self.started.head, outcome);
+            self.end(self.started.head, Outcome::Lost);
         }
         while self.waiting.head != NONE {
-            self.end(self.waiting.head, outcome);
+            self.end(self.waiting.head, Outcome::Lost);
         }
     }
 

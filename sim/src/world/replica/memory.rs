@@ -96,7 +96,7 @@ mod tests {
                 replica.submit(now, Turn { handle: word, session, prompt_tokens, tokens });
             }
             7 => replica.swap_weights(now, DeployVersion::new(0), KvOnSync::Recompute),
-            8 if word & 64 == 0 => replica.abort_all(now),
+            8 if word & 64 == 0 => replica.kill(now),
             _ => replica.settle(now),
         }
     }
