@@ -46,7 +46,7 @@ impl Failure {
     /// Files cannot be written to a folder.
     pub(crate) fn unwritable(folder: &Path, error: &io::Error) -> Self {
         Self::Input(format!(
-            "{}: cannot be written: {error}\nhelp: choose another place with --out",
+            "{}: cannot be written: {error}\nhelp: choose another folder with --out DIR",
             folder.display()
         ))
     }

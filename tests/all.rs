@@ -3,14 +3,13 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test fails by a panic")]
 
-#![allow(clippy::expect_used, clippy::unwrap_used, reason = "a test fails by panicking")]
-
 mod all {
     mod blessed;
     mod support;
 
     mod help;
     mod identity;
+    mod import;
     mod killed;
     mod outcome;
     mod pages;
@@ -19,5 +18,6 @@ mod all {
     mod readme;
     mod record;
     mod scenario_keys;
+    mod silence;
     mod wrong_input;
 }

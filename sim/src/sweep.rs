@@ -3,6 +3,7 @@
 pub mod over;
 mod plan;
 mod replicate;
+mod silence;
 
 pub use over::{Axis, Choice, grid};
 pub use plan::{Outcome, Plan, Planned, Progress, RunError, Trouble};

@@ -3,12 +3,18 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by a panic")]
 
 mod all {
+    mod applied_compute;
+    mod azure_trace;
+    mod committed;
+    mod goldens;
     mod import;
     mod properties;
     mod reference;
     mod replica;
     mod samplers;
+    mod synthetic_trace;
     mod theory;
+    mod troubles;
     mod world_clients;
     mod world_faults;
     mod world_runs;

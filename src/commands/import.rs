@@ -62,7 +62,12 @@ fn to_file(trace: BufReader<File>, file: &Path, out: &Path) -> Result<ImportRepo
         )));
     };
     let parent = if parent == Path::new("") { Path::new(".") } else { parent };
-    let unwritable = |error: io::Error| Failure::unwritable(out, &error);
+    let unwritable = |error: io::Error| {
+        let out = out.display();
+        Failure::input(format!(
+            "{out}: cannot be written: {error}\nhelp: choose another --out FILE"
+        ))
+    };
     let mut folder = Folder::open(parent).map_err(unwritable)?;
     let mut table = BufWriter::new(folder.create(&name.to_string_lossy()).map_err(unwritable)?);
     let report = import_azure_llm(trace, &mut table).map_err(|error| match error {

@@ -65,8 +65,7 @@ impl<R: BufRead> Lines<R> {
         loop {
             self.bytes.clear();
             let mut limited = (&mut self.reader).take(LONGEST as u64 + 1);
-            let length =
-                limited.read_until(b'\n', &mut self.bytes).map_err(ImportError::Read)?;
+            let length = limited.read_until(b'\n', &mut self.bytes).map_err(ImportError::Read)?;
             if length == 0 {
                 return Ok(None);
             }

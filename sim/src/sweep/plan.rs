@@ -8,7 +8,7 @@ use std::sync::Mutex;
 use headway_shared::config::Diagnostics;
 use headway_shared::time::Span;
 
-use super::{Axis, grid, replicate};
+use super::{Axis, grid, replicate, silence};
 use crate::report::results::{Kind, Meta, Results};
 use crate::report::tables::{Point, Replicated, tabulate};
 use crate::run::{Ended, RunFailure, RunOptions, RunResult, simulate};
@@ -189,11 +189,11 @@ fn wrong_with(result: &RunResult) -> Option<(String, bool)> {
     match &result.ended {
         Ended::Stalled(stall) => Some((format!("stalled at {}: {stall}", result.end), true)),
         Ended::Failed(error) => Some((format!("failed at {}: {error}", result.end), true)),
-        _ if !result.warm => {
-            let what = "ended before its warm-up was over: its metrics include the start";
-            Some((what.into(), false))
+        _ => {
+            let cold = "ended before its warm-up was over: its metrics include the start";
+            let suspicion = silence::why(&result.summary);
+            suspicion.or_else(|| (!result.warm).then(|| cold.into())).map(|what| (what, false))
         }
-        _ => None,
     }
 }
 
