@@ -1,7 +1,12 @@
 //! Tests of the whole: the command line through the real binary, what the documents say, and what
 //! the crates may use.
 
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test fails by a panic")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "a test fails by a panic"
+)]
 
 mod all {
     mod blessed;

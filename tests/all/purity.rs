@@ -39,9 +39,34 @@ fn assert_free_of(package: &str, forbidden: &[&str]) {
 /// Every way out of the process: without these crates, and without the modules of std below, the
 /// core cannot read a clock, a random number, a file or a socket.
 const OUTSIDE: &[&str] = &[
-    "libc", "rustix", "nix", "windows*", "getrandom", "mio", "socket2", "tokio*", "async*", "rand*",
-    "fastrand", "oorandom", "chrono", "time", "jiff", "instant", "rusqlite", "libsqlite3*", "sqlx*",
-    "reqwest", "hyper*", "ureq", "axum*", "plotters*", "rayon*", "crossbeam*", "indicatif", "clap*",
+    "libc",
+    "rustix",
+    "nix",
+    "windows*",
+    "getrandom",
+    "mio",
+    "socket2",
+    "tokio*",
+    "async*",
+    "rand*",
+    "fastrand",
+    "oorandom",
+    "chrono",
+    "time",
+    "jiff",
+    "instant",
+    "rusqlite",
+    "libsqlite3*",
+    "sqlx*",
+    "reqwest",
+    "hyper*",
+    "ureq",
+    "axum*",
+    "plotters*",
+    "rayon*",
+    "crossbeam*",
+    "indicatif",
+    "clap*",
 ];
 
 #[test]
@@ -52,8 +77,20 @@ fn the_core_is_built_from_nothing_that_reaches_outside() {
 #[test]
 fn the_simulator_has_no_clock_no_network_and_no_runtime() {
     let forbidden = [
-        "tokio*", "async*", "chrono", "time", "jiff", "instant", "rusqlite", "libsqlite3*",
-        "reqwest", "hyper*", "ureq", "axum*", "headway", "headway-runtime",
+        "tokio*",
+        "async*",
+        "chrono",
+        "time",
+        "jiff",
+        "instant",
+        "rusqlite",
+        "libsqlite3*",
+        "reqwest",
+        "hyper*",
+        "ureq",
+        "axum*",
+        "headway",
+        "headway-runtime",
     ];
     assert_free_of("headway-sim", &forbidden);
 }

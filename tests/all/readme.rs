@@ -94,6 +94,18 @@ fn the_examples_print_what_the_readme_shows() {
 }
 
 #[test]
+fn the_validation_table_is_the_committed_result() {
+    let text = blessed::text(README);
+    let results = blessed::text("results/applied_compute.csv");
+    assert!(results.lines().count() > 1);
+    for row in results.lines().skip(1) {
+        let (values, interval) = row.rsplit_once(',').unwrap();
+        let row = format!("| {} ± {interval} |", values.replace(',', " | "));
+        assert!(text.contains(&row), "the README lacks\n{row}");
+    }
+}
+
+#[test]
 fn every_scenario_is_listed_with_its_title() {
     let text = blessed::text(README);
     for path in blessed::scenarios() {
@@ -110,8 +122,7 @@ fn every_scenario_is_listed_with_its_title() {
 fn every_command_is_listed_and_every_command_listed_exists() {
     let text = blessed::text(README);
     let listed = text.lines().filter_map(|line| line.strip_prefix("| `headway "));
-    let mut listed: Vec<&str> =
-        listed.filter_map(|row| row.split([' ', '`']).next()).collect();
+    let mut listed: Vec<&str> = listed.filter_map(|row| row.split([' ', '`']).next()).collect();
     listed.sort_unstable();
     let help = output_of(blessed::root(), &["--help"]);
     let commands = help.lines().skip_while(|line| *line != "Commands:").skip(1);
@@ -126,7 +137,8 @@ fn every_command_is_listed_and_every_command_listed_exists() {
 
 #[test]
 fn every_link_of_the_documents_leads_somewhere() {
-    let mut pages = vec![README.to_owned(), "CONTRIBUTING.md".to_owned(), "CHANGELOG.md".to_owned()];
+    let mut pages =
+        vec![README.to_owned(), "CONTRIBUTING.md".to_owned(), "CHANGELOG.md".to_owned()];
     for entry in fs::read_dir(blessed::root().join("docs")).unwrap() {
         let name = entry.unwrap().file_name().into_string().unwrap();
         if name.ends_with(".md") {
