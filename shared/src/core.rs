@@ -2,10 +2,10 @@
 //!
 //! No clock, no I/O, no threads, no randomness, no floats. See [`Scheduler`] for the contract.
 //!
-//! Each loop stands in the file of its name: [`admission`] and [`gate`] decide about requests,
-//! [`serving`] runs turns on replicas, [`environment`] waits for next states, [`judging`] scores,
-//! [`training`] makes batches and versions, [`sync`] brings the versions to the replicas.
-//! [`outcome`] is where samples leave, and [`timers`] where time passes.
+//! Each loop stands in the file of its name: `admission` and `gate` decide about requests,
+//! `serving` runs turns on replicas, `environment` waits for next states, `judging` scores,
+//! `training` makes batches and versions, `sync` brings the versions to the replicas.
+//! `outcome` is where samples leave, and `timers` where time passes.
 
 mod admission;
 mod ages;
