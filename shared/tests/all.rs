@@ -22,6 +22,7 @@ mod all {
     mod short_batches;
     mod snapshots;
     mod staleness;
+    mod stamps;
     mod sync_failures;
     mod sync_modes;
 }

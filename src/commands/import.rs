@@ -1,7 +1,7 @@
 //! `headway import`
 
 use std::fs::File;
-use std::io::{self, BufReader, BufWriter, Write};
+use std::io::{self, BufReader, BufWriter};
 use std::path::{Path, PathBuf};
 
 use clap::Subcommand;
@@ -39,57 +39,51 @@ struct Trace {
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     let Format::AzureLlm(Trace { file, out }) = &args.format;
     let trace = File::open(file).map_err(|error| Failure::unreadable(file, &error))?;
-    let trace = BufReader::new(trace);
-    let Some(out) = out else {
-        let table = BufWriter::new(io::stdout().lock());
-        let report = import_azure_llm(trace, table).map_err(|error| match error {
-            ImportError::Write(error) => terminal::unwritten(&error),
-            other => unimported(file, other),
-        })?;
-        terminal::note(&said(&report));
-        return Ok(());
-    };
-    let report = to_file(trace, file, out)?;
-    terminal::note(&format!("{}; wrote {}", said(&report), out.display()));
+    match out {
+        Some(out) => {
+            let report = to_file(BufReader::new(trace), file, out)?;
+            terminal::note(&format!("{}; wrote {}", said(&report), out.display()));
+        }
+        None => {
+            let table = BufWriter::new(io::stdout().lock());
+            let report = import_azure_llm(BufReader::new(trace), table)
+                .map_err(|error| failure(file, error, |error| terminal::unwritten(&error)))?;
+            terminal::note(&said(&report));
+        }
+    }
     Ok(())
 }
 
 fn to_file(trace: BufReader<File>, file: &Path, out: &Path) -> Result<ImportReport, Failure> {
+    let wrong = |what: &str| Failure::input(format!("{}: {what}", out.display()));
+    let unwritable =
+        |error| wrong(&format!("cannot be written: {error}\nhelp: choose another --out FILE"));
     let (Some(name), Some(parent)) = (out.file_name(), out.parent()) else {
-        return Err(Failure::input(format!(
-            "{}: names no file\nhelp: write --out trace.csv",
-            out.display()
-        )));
+        return Err(wrong("names no file\nhelp: write --out trace.csv"));
     };
     let parent = if parent == Path::new("") { Path::new(".") } else { parent };
-    let unwritable = |error: io::Error| {
-        let out = out.display();
-        Failure::input(format!(
-            "{out}: cannot be written: {error}\nhelp: choose another --out FILE"
-        ))
-    };
     let mut folder = Folder::open(parent).map_err(unwritable)?;
-    let mut table = BufWriter::new(folder.create(&name.to_string_lossy()).map_err(unwritable)?);
-    let report = import_azure_llm(trace, &mut table).map_err(|error| match error {
-        ImportError::Write(error) => unwritable(error),
-        other => unimported(file, other),
-    })?;
-    table.flush().map_err(unwritable)?;
-    drop(table);
+    let table = folder.create(&name.to_string_lossy()).map_err(unwritable)?;
+    let report = import_azure_llm(trace, BufWriter::new(table))
+        .map_err(|error| failure(file, error, unwritable))?;
     folder.commit().map_err(unwritable)?;
     Ok(report)
 }
 
 /// What is wrong with the trace, where, and what to do about it.
-fn unimported(file: &Path, error: ImportError) -> Failure {
+fn failure(
+    file: &Path,
+    error: ImportError,
+    unwritable: impl FnOnce(io::Error) -> Failure,
+) -> Failure {
     match error {
         ImportError::Read(error) => Failure::unreadable(file, &error),
+        ImportError::Write(error) => unwritable(error),
         ImportError::Wrong { line, column, problem } => Failure::input(format!(
             "{}:{line}:{column}: {problem}\nhelp: {}",
             file.display(),
             problem.help()
         )),
-        ImportError::Write(error) => terminal::unwritten(&error),
     }
 }
 

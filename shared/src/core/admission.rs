@@ -313,8 +313,9 @@ impl Scheduler {
         entry.placed = true;
         entry.floor = deploy;
         entry.representative = NONE;
-        entry.reserved_rollout = entry.size * u32::from(reserves(&self.config.queue.rollout));
-        entry.reserved_output = entry.size * u32::from(reserves(&self.config.queue.output));
+        let coming = entry.size - (entry.consumed - 1);
+        entry.reserved_rollout = coming * u32::from(reserves(&self.config.queue.rollout));
+        entry.reserved_output = coming * u32::from(reserves(&self.config.queue.output));
         self.rollout.reserved += entry.reserved_rollout;
         self.output.reserved += entry.reserved_output;
         self.places += 1;
@@ -351,13 +352,32 @@ impl Scheduler {
         self.turns[slot].purpose = Purpose::ServeOnly;
         match self.find_replica(slot) {
             Ok(replica) => {
+                let group = self.group_slot(slot);
                 self.ledger.served_only += 1;
                 self.start_turn(slot, replica);
+                if let Some(group) = group {
+                    self.member_served_only(group);
+                }
             }
             Err(_) => {
                 self.turns[slot].purpose = Purpose::Train;
                 self.refuse(slot, reason);
             }
+        }
+    }
+
+    /// A member is served and will not come again: its group has one fewer to wait for.
+    fn member_served_only(&mut self, group: Slot) {
+        let entry = &mut self.groups[group];
+        entry.consumed += 1;
+        let (rollout, output) = (entry.reserved_rollout.min(1), entry.reserved_output.min(1));
+        entry.reserved_rollout -= rollout;
+        entry.reserved_output -= output;
+        self.rollout.reserved -= rollout;
+        self.output.reserved -= output;
+        match self.groups[group].placed {
+            true => self.check_group(group, Discard::GroupTooSmall),
+            false => self.forget_group_if_over(group),
         }
     }
 
@@ -427,7 +447,6 @@ impl Scheduler {
             if self.ended.is_some() {
                 self.refuse_waiting_turns();
             }
-            self.return_parked();
             self.start_line();
             while let Some(slot) = self.held.front() {
                 let Ok(replica) = self.find_replica(slot) else { break };

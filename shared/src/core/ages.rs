@@ -75,6 +75,12 @@ impl Ages {
         &self.buckets
     }
 
+    /// The first sample of the oldest version from `version` on.
+    pub(crate) fn first_from(&self, version: u32) -> Option<Slot> {
+        let bucket = self.buckets.iter().find(|bucket| bucket.version >= version)?;
+        bucket.list.front()
+    }
+
     /// The samples of versions `from..=to`, oldest version first.
     pub(crate) fn between(&self, from: u32, to: u32) -> impl Iterator<Item = Slot> {
         let range = self.buckets.iter().filter(move |b| (from..=to).contains(&b.version));

@@ -20,17 +20,6 @@ impl Scheduler {
             && self.ages_recounted()
             && self.room_recounted() == (self.rollout.reserved, self.output.reserved);
         if !recounted {
-            eprintln!(
-                "AUDIT {} {} {} {} {} {} {} {}",
-                self.states_recounted() == self.ledger.in_state,
-                self.places_recounted() == (self.places, self.places_ready),
-                self.occupied_recounted() == self.occupied,
-                self.environments_recounted() == self.environments,
-                self.held_recounted() == self.ledger.held,
-                self.sessions_recounted(),
-                self.ages_recounted(),
-                self.room_recounted() == (self.rollout.reserved, self.output.reserved)
-            );
             return Err(Violation::Recount);
         }
         self.audit_queues()?;

@@ -148,7 +148,7 @@ impl Scheduler {
             self.samples[slot].stamp(Stage::StateKnown, self.now, self.learner);
             if self.samples[slot].state == SampleState::Parked {
                 self.samples[slot].returning = true;
-                self.returning.push_back(&mut self.park_timer_links, slot);
+                self.returning.insert(slot, self.samples[slot].sample.head.number(), false);
                 self.return_parked();
             } else {
                 // In no list, as a sample whose turn has just ended.
@@ -204,31 +204,36 @@ impl Scheduler {
         self.admission_due = true;
     }
 
-    /// Parked samples that have their next state take free places, before anything new does.
-    pub(super) fn return_parked(&mut self) {
-        while let Some(slot) = self.returning.front().filter(|&slot| self.may_return(slot)) {
-            self.returning.remove(&mut self.park_timer_links, slot);
+    /// Parked samples that have their next state take free places, before anything new does. The
+    /// oldest come first, but an old one that has no place does not stand in a younger one's way.
+    pub(super) fn return_parked(&mut self) -> bool {
+        let (mut from, mut moved) = (0, false);
+        while let Some(slot) = self.returning.first_from(from) {
+            let head = self.samples[slot].sample.head.number();
+            if !self.may_return(slot) {
+                from = head.saturating_add(1);
+                continue;
+            }
+            self.returning.remove(slot, head, false);
             self.samples[slot].returning = false;
             self.places += 1;
             self.reserve_room(slot);
             self.set_exempt(slot, false);
             self.in_state(slot, SampleState::Generating);
             self.judge_when_due(slot);
+            moved = true;
         }
+        moved
     }
 
     /// Those that have become older than η meanwhile will not return.
     pub(super) fn drop_late_returners(&mut self) {
-        let Some(newest) = self.learner.number().checked_sub(self.bound_steps().saturating_add(1))
-        else {
-            return;
-        };
-        let mut next = self.returning.front();
-        while let Some(slot) = next {
-            next = self.returning.after(&self.park_timer_links, slot);
-            if self.samples[slot].sample.head.number() <= newest {
-                self.discard(slot, Discard::StaleParked);
-            }
+        let bound = self.bound_steps();
+        while let Some(oldest) = self.returning.oldest()
+            && self.learner.number().saturating_sub(oldest) > bound
+            && let Some(slot) = self.returning.first_from(oldest)
+        {
+            self.discard(slot, Discard::StaleParked);
         }
     }
 

@@ -31,7 +31,7 @@ impl Scheduler {
         match self.samples[slot].state {
             SampleState::Generating | SampleState::GroupWait | SampleState::Training => {}
             SampleState::Parked if self.samples[slot].returning => {
-                self.returning.remove(&mut self.park_timer_links, slot);
+                self.returning.remove(slot, self.samples[slot].sample.head.number(), false);
             }
             SampleState::AwaitingState | SampleState::AwaitingSessionEnd | SampleState::Parked => {
                 self.stop_waiting(slot);
@@ -184,7 +184,7 @@ impl Scheduler {
         let Some(group) = self.groups.get(slot) else { return };
         let over = match group.placed {
             true => group.members.is_empty() && group.consumed >= group.size,
-            false => group.requested == 0,
+            false => group.requested == 0 || group.consumed >= group.size,
         };
         if over && (group.dead || group.ready || !group.placed) {
             let id = group.id;

@@ -155,8 +155,8 @@ pub struct Scheduler {
     pub(super) waiting_links: Links,
     pub(super) park_timer_links: Links,
     pub(super) park_timers: List,
-    /// Parked samples that have their next state and wait for a place, in its links.
-    pub(super) returning: List,
+    /// Parked samples that have their next state and wait for a place.
+    pub(super) returning: Ages,
     pub(super) member_links: Links,
     /// Places admitted and not yet trained or discarded.
     pub(super) places: u64,
@@ -239,7 +239,7 @@ impl Scheduler {
             waiting_links: Links::default(),
             park_timer_links: Links::default(),
             park_timers: List::default(),
-            returning: List::default(),
+            returning: Ages::default(),
             member_links: Links::default(),
             places: 0,
             places_ready: 0,
@@ -324,7 +324,8 @@ impl Scheduler {
             self.advance_publication();
             self.start_publication_if_due();
             loop {
-                let mut moved = self.start_step();
+                let mut moved = self.return_parked();
+                moved |= self.start_step();
                 moved |= self.unblock_output();
                 moved |= self.start_votes();
                 moved |= self.unblock_rollout();

@@ -310,7 +310,7 @@ impl Scheduler {
         self.sweep();
         if self.output.entries == 0 {
             (self.trainer.short_since, self.trainer.short_due) = (None, false);
-            self.skip_rejected_batch();
+            self.trim_rejected();
             return false;
         }
         let training = &self.config.policy_training;
@@ -326,11 +326,12 @@ impl Scheduler {
         true
     }
 
-    /// A batch of which every result was rejected is no step, and frees its places.
-    fn skip_rejected_batch(&mut self) {
-        let batch = self.config.policy_training.batch_size as usize;
-        if self.trainer.rejected.len() >= batch {
-            self.trainer.rejected.drain(..batch);
+    /// A batch needs an accepted result: before one comes, more rejected ones than fit beside it
+    /// hold no places.
+    fn trim_rejected(&mut self) {
+        let most = self.config.policy_training.batch_size.saturating_sub(1) as usize;
+        if self.trainer.rejected.len() > most {
+            self.trainer.rejected.truncate(most);
             self.admission_due = true;
         }
     }

@@ -190,10 +190,24 @@ fn a_last_turn_can_still_get_its_next_state_before_the_session_ends() {
 
 #[test]
 fn a_last_turn_that_needs_nothing_more_ends_its_session() {
-    let mut bench = hosted(|c| c.reward_judging.judge_needs = JudgeNeeds::Turn);
-    let request = bench.request_with(0, |request| request.last = true);
-    bench.finish(request);
-    assert_eq!(bench.votes_on(bench.sample_of(request)), 1);
+    let mut bench = hosted(|c| {
+        c.reward_judging.judge_needs = JudgeNeeds::Turn;
+        c.reward_judging.fire_on_turn_end = false;
+    });
+    let first = bench.turn(0);
+    let last = bench.request_with(0, |request| request.last = true);
+    assert_eq!(bench.votes_on(first), 0);
+    bench.finish(last);
+    assert_eq!((bench.votes_on(first), bench.votes_on(bench.sample_of(last))), (1, 1));
+}
+
+#[test]
+fn a_last_turn_that_needs_a_next_state_gets_none() {
+    let mut bench = hosted(|_| {});
+    let last = bench.request_with(0, |request| request.last = true);
+    bench.finish(last);
+    bench.end_session(0);
+    assert_eq!(bench.fate(bench.sample_of(last)), Some(Discard::NoNextState));
 }
 
 #[test]

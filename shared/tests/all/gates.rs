@@ -165,9 +165,9 @@ fn with_dynamic_batches(gate: GateKind) -> Vec<u32> {
 fn areal_with_dynamic_batches_loosens_without_bound() {
     let worst = with_dynamic_batches(GateKind::Areal);
     let until = |step: usize| worst[..step].iter().copied().max().unwrap_or(0);
-    let growth = [until(5), until(10), until(20), until(40)];
+    let growth = [until(10), until(20), until(40)];
     assert!(growth.is_sorted_by(|a, b| a < b), "it keeps growing: {growth:?}");
-    assert!(growth[3] >= 8, "far beyond 2: {growth:?}");
+    assert!(growth[0] > 2 && growth[2] >= 8, "far beyond 2: {growth:?}");
 }
 
 #[test]

@@ -4,7 +4,7 @@ use headway_shared::action::{Action, Discard, Refusal};
 use headway_shared::core::SampleState;
 use headway_shared::input::{Finish, Input};
 
-use super::harness::{Bench, Decision, GOOD, R0, R1, ZERO, secs};
+use super::harness::{Bench, Decision, GOOD, R0, R1, ZERO};
 
 fn grouped(size: u32, batch: u32, eta: u32) -> Bench {
     Bench::new(|c| {
@@ -175,19 +175,53 @@ fn members_lost_with_their_replica_are_not_aborted_as_well() {
 }
 
 #[test]
-fn a_source_that_is_exhausted_while_a_group_s_first_member_is_held_breaks_nothing() {
+fn a_group_that_is_refused_after_the_source_is_exhausted_breaks_nothing() {
+    let mut bench = grouped(2, 1, 0);
+    bench.give(Input::SourceExhausted);
+    bench.replica_down(R0);
+    let request = bench.request_in(0, 1);
+    bench.refused(request, Refusal::NoReplica);
+}
+
+#[test]
+fn the_room_of_members_that_never_come_is_given_back() {
+    let mut bench = Bench::new(|c| {
+        c.policy_training.group_size = 2;
+        c.policy_training.min_group_size = 1;
+        c.policy_training.batch_size = 1;
+        c.queue.rollout.max_size = 2;
+    });
+    let only = bench.scored_in(0, 1, GOOD);
+    bench.give(Input::SourceExhausted);
+    assert_eq!(bench.batch(), [only]);
+    bench.end_step(true);
+    bench.publish();
+    bench.admit_in(1, 2);
+}
+
+#[test]
+fn a_group_whose_first_member_was_served_only_is_not_waited_for() {
     let mut bench = Bench::new(|c| {
         c.policy_training.group_size = 2;
         c.policy_training.min_group_size = 1;
         c.policy_training.batch_size = 1;
         c.policy_training.max_head_off_policyness = 0;
-        c.policy_serving.over_limit = headway_shared::config::OverLimit::Hold;
-        c.policy_serving.hold = secs(20);
+        c.policy_serving.over_limit = headway_shared::config::OverLimit::ServeOnly;
     });
-    bench.admit_in(0, 1);
-    bench.request_in(1, 2);
-    bench.request_in(2, 3);
-    bench.give(Input::SourceExhausted);
-    bench.advance(secs(30));
-    assert_eq!(bench.core.gauges().held, 0);
+    bench.scored_in(0, 1, GOOD);
+    let served = bench.request_in(1, 2);
+    assert_eq!(bench.decision(served), Decision::Started { replica: R0, sample: None });
+    bench.finish(served);
+    bench.scored_in(2, 1, GOOD);
+    bench.end_step(true);
+    bench.publish();
+    // The first member of group 2 will not come again: its second completes what there is.
+    let second = bench.request_in(3, 2);
+    if bench.watch.attempt(second).is_some() {
+        bench.finish(second);
+    }
+    if let Decision::Started { sample: Some(sample), .. } = bench.decision(second) {
+        bench.vote(sample, GOOD);
+    }
+    assert!(bench.training() || bench.core.gauges().outstanding == 0, "its place is stuck");
 }

@@ -3,6 +3,8 @@
 use headway_shared::action::{Discard, Refusal};
 use headway_shared::config::{Bound, GateKind, JudgeNeeds};
 use headway_shared::core::SampleState;
+use headway_shared::id::{RequestId, SampleId};
+use headway_shared::input::Finish;
 
 use super::harness::{Bench, Delay, GOOD, Plan, World, secs, small};
 
@@ -66,18 +68,53 @@ fn a_parked_turn_that_is_too_old_is_discarded() {
     assert_eq!(bench.fate(sample), Some(Discard::StaleParked));
 }
 
-#[test]
-fn a_parked_turn_within_eta_but_without_a_place_is_discarded() {
+/// A turn of version 0 is parked, and as much else is under way as its age lets in.
+fn without_a_place() -> (Bench, SampleId, Vec<RequestId>) {
     let mut bench = readers();
     let sample = bench.turn(0);
     bench.advance(secs(30));
     another_step(&mut bench, 10);
     // At lag 1 it needs one of (2 + 1 - 1) * 2 places.
-    for session in 20..24 {
-        bench.admit(session);
-    }
+    let others = (20..24).map(|session| bench.admit(session)).collect();
     bench.next_state(0);
+    assert_eq!(bench.votes_on(sample), 0);
+    (bench, sample, others)
+}
+
+#[test]
+fn a_parked_turn_within_eta_but_without_a_place_waits_for_one() {
+    let (mut bench, sample, others) = without_a_place();
+    assert_eq!(bench.core.gauges().parked, 1);
+    bench.finish_as(others[0], Finish::Failed, 0);
+    assert_eq!(bench.votes_on(sample), 1);
+    assert_eq!(bench.core.gauges().parked, 0);
+}
+
+#[test]
+fn a_parked_turn_that_finds_no_place_until_it_is_too_old_is_discarded() {
+    let (mut bench, sample, _) = without_a_place();
+    for step in 0..2 {
+        assert_eq!(bench.fate(sample), None);
+        for session in [100 + 2 * step, 101 + 2 * step] {
+            let scored = bench.turn(session);
+            bench.next_state(session);
+            bench.vote(scored, GOOD);
+        }
+        bench.end_step(true);
+        bench.publish();
+    }
     assert_eq!(bench.fate(sample), Some(Discard::StaleParked));
+}
+
+#[test]
+fn an_old_turn_that_waits_to_return_does_not_keep_a_young_one_out() {
+    let (mut bench, old, _) = without_a_place();
+    let young = bench.turn(30);
+    bench.advance(secs(30));
+    assert_eq!(bench.core.gauges().parked, 2);
+    bench.next_state(30);
+    assert_eq!(bench.votes_on(old), 0);
+    assert_eq!(bench.votes_on(young), 1, "at its age there is room");
 }
 
 #[test]
@@ -150,7 +187,7 @@ fn forty_eight_users_who_read_for_minutes_stall_nothing() {
         vote: Delay { least: 10, most: 30 },
         train: Delay { least: 100, most: 300 },
         weights: Delay { least: 10, most: 50 },
-        inputs: 50_000,
+        inputs: 15_000,
         steps: 20,
         ..Plan::calm()
     };

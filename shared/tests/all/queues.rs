@@ -255,3 +255,26 @@ fn a_turn_that_waited_for_its_next_state_may_find_the_rollout_queue_full() {
         }
     }
 }
+
+#[test]
+fn a_turn_without_reserved_room_does_not_lock_out_those_that_have_it() {
+    let mut bench = Bench::new(|c| {
+        c.policy_training.max_head_off_policyness = 9;
+        c.policy_training.batch_size = 3;
+        c.reward_judging.fire_on_turn_end = false;
+        c.reward_judging.judge_concurrency = 1;
+        c.queue.output.max_size = 3;
+    });
+    let turns = [0, 1, 2, 0, 0].map(|session| bench.turn(session));
+    for session in 0..3 {
+        bench.end_session(session);
+    }
+    for _ in 0..turns.len() {
+        if let Some(sample) = bench.watch.votes.values().next().copied() {
+            bench.vote(sample, GOOD);
+        }
+    }
+    assert!(bench.training(), "three of five turns are a batch");
+    bench.end_step(true);
+    assert!(bench.discarded.is_empty());
+}

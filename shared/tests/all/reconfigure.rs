@@ -262,3 +262,31 @@ fn everything_that_is_there_before_a_reconfiguration_trains_after_it() {
     }
     assert!(samples.iter().all(|sample| bench.was_trained(*sample)));
 }
+
+#[test]
+fn what_blocks_in_front_of_a_queue_keeps_to_its_new_size() {
+    use DropPolicy::{Block, DropNewest, DropOldest, Reject};
+    for policy in [Block, Reject, DropNewest, DropOldest] {
+        let mut bench = Bench::new(|c| {
+            c.policy_training.max_head_off_policyness = 9;
+            c.reward_judging.judge_concurrency = 8;
+            c.queue.output =
+                Queue { max_size: 2, queue_type: QueueOrder::Fifo, drop_policy: Block };
+        });
+        for session in 0..9 {
+            bench.scored(session, GOOD);
+        }
+        assert_eq!(bench.core.ledger().count(SampleState::OutputBlocked), 5);
+        bench.reconfigure(|c| {
+            c.queue.output.max_size = 3;
+            c.queue.output.drop_policy = policy;
+        });
+        assert!(answered(&bench, OperatorReply::Done));
+        assert!(bench.core.gauges().output_queue <= 3, "{policy:?}");
+        // The checker watches the queue's length from here on.
+        while bench.training() {
+            bench.end_step(true);
+        }
+        assert_eq!(bench.core.ledger().count(SampleState::OutputBlocked), 0, "{policy:?}");
+    }
+}

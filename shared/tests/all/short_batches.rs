@@ -148,5 +148,37 @@ fn with_results_a_batch_has_at_least_one_sample() {
     bench.scored(1, 0);
     assert!(!bench.training());
     bench.scored(2, GOOD);
+    if !bench.training() {
+        // The batch that was rejected whole is over; this is the next one.
+        bench.scored(3, 0);
+    }
     assert_eq!(bench.batch().len(), 1);
+}
+
+#[test]
+fn with_results_batches_that_are_rejected_whole_do_not_shut_the_gate() {
+    let mut bench = Bench::new(|c| {
+        c.policy_training.max_head_off_policyness = 1;
+        c.policy_training.batch_counts = headway_shared::config::BatchCounts::Results;
+        c.reward_judging.zero_score = headway_shared::config::ZeroScore::Discard;
+    });
+    for session in 0..20 {
+        bench.scored(session, 0);
+    }
+    bench.scored(20, GOOD);
+    bench.scored(21, GOOD);
+    assert!(bench.training());
+}
+
+#[test]
+fn when_no_more_will_come_the_rest_is_a_short_batch() {
+    let mut bench = Bench::new(|c| c.policy_training.batch_size = 4);
+    let judged = bench.scored(0, GOOD);
+    let running = bench.admit(1);
+    bench.give(Input::SourceExhausted);
+    assert!(!bench.training(), "one more is on its way");
+    bench.finish(running);
+    let late = bench.sample_of(running);
+    bench.vote(late, GOOD);
+    assert_eq!(bench.batch(), [judged, late]);
 }

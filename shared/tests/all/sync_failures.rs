@@ -2,9 +2,9 @@
 
 use headway_shared::action::{Action, Discard, Refusal, Reply, RunError};
 use headway_shared::config::{Aborted, SyncMode};
-use headway_shared::input::{Finish, WeightsEvent};
+use headway_shared::input::{Finish, Input, TurnType, WeightsEvent};
 
-use super::harness::{Bench, GOOD, R0, R1, secs};
+use super::harness::{Bench, Decision, GOOD, R0, R1, secs};
 use super::sync_modes::{aborts, loads, publishing};
 
 fn publishes(bench: &Bench) -> usize {
@@ -303,7 +303,20 @@ fn a_replica_that_comes_up_with_old_weights_gets_new_ones() {
 #[test]
 fn a_run_whose_record_cannot_be_written_ends() {
     let mut bench = Bench::new(|_| {});
-    bench.give(headway_shared::input::Input::CommitFailed);
+    bench.give(Input::CommitFailed);
     assert!(bench.did(|action| *action == Action::Fail { error: RunError::CommitFailed }));
     bench.refuses(0, Refusal::Ended);
+}
+
+#[test]
+fn a_side_turn_that_waits_to_start_again_gets_its_reply_when_the_run_ends() {
+    let mut bench = Bench::new(|_| {});
+    let side = bench.request_with(0, |request| request.turn = TurnType::Side);
+    let main = bench.admit(1);
+    bench.replica_down(R0);
+    bench.give(Input::CommitFailed);
+    for request in [side, main] {
+        assert_eq!(bench.reply(request), Some(Reply::Failed));
+        assert!(matches!(bench.decision(request), Decision::Started { .. }));
+    }
 }

@@ -33,7 +33,7 @@ impl Drop for Bench {
     /// A test that fails shows what happened last.
     fn drop(&mut self) {
         if std::thread::panicking() {
-            let from = self.record.len().saturating_sub(12);
+            let from = self.record.len().saturating_sub(60);
             for (index, (now, input)) in self.record.iter().enumerate().skip(from) {
                 let start = if index == 0 { 0 } else { self.ends[index - 1] };
                 println!("{now} {input:?} -> {:?}", &self.log[start..self.ends[index]]);
@@ -79,8 +79,9 @@ impl Bench {
         }
         self.log.extend_from_slice(&self.last);
         self.ends.push(self.log.len());
-        self.record.push((self.now, input.clone()));
-        self.watch.after(self.now, &input, &self.last, &self.core);
+        self.record.push((self.now, input));
+        let (now, input) = &self.record[self.record.len() - 1];
+        self.watch.after(*now, input, &self.last, &self.core);
         for resolved in self.core.resolved() {
             match resolved.fate {
                 Fate::Trained => self.trained.push(resolved.sample.clone()),

@@ -48,7 +48,7 @@ pub(crate) struct Plan {
     pub(crate) streamed: u32,
     /// Percent of requests that never train.
     pub(crate) side: u32,
-    /// Percent of scores that are 0.
+    /// Percent of scores that are 0; with none, all are good.
     pub(crate) zeros: u32,
     pub(crate) generate: Delay,
     pub(crate) think: Delay,

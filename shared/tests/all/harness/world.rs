@@ -49,7 +49,11 @@ pub(crate) struct World {
 }
 
 impl World {
-    pub(crate) fn new(config: Config, plan: Plan) -> World {
+    pub(crate) fn new(config: Config, mut plan: Plan) -> World {
+        if config.policy_training.group_size > 1 {
+            // A session that is turned away would be missed by the groups of its later turns.
+            plan.turns = 1;
+        }
         let mut world = World {
             bench: Bench::bare(config),
             events: BTreeMap::new(),
@@ -263,6 +267,9 @@ impl World {
     fn opinion(&mut self) -> VoteOutcome {
         if self.percent(self.plan.faults.vote) {
             return if self.draw(2) == 0 { VoteOutcome::Failed } else { VoteOutcome::Invalid };
+        }
+        if self.plan.zeros == 0 {
+            return VoteOutcome::Score(GOOD);
         }
         if self.percent(self.plan.zeros) {
             return VoteOutcome::Score(ZERO);

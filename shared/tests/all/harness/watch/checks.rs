@@ -32,8 +32,11 @@ impl Watch {
     pub(super) fn check_answered(&mut self, input: &Input, actions: &[Action]) {
         let Input::Request(request) = input else { return };
         if self.reused {
-            let none = |action: &Action| !matches!(action, Action::StartGeneration { .. });
-            return assert!(actions.iter().all(none), "{} starts twice", request.request);
+            let again = |action: &Action| {
+                matches!(action, Action::StartGeneration { request: again, attempt: 1, .. }
+                    if *again == request.request)
+            };
+            return assert!(!actions.iter().any(again), "{} starts twice", request.request);
         }
         let decision = self.decision(request.request);
         assert_ne!(decision, Decision::Unknown, "{} got no decision", request.request);
@@ -48,7 +51,8 @@ impl Watch {
             count += 1;
             assert!(!self.trained.contains(&sample.id), "{} is trained twice", sample.id);
             assert!(!self.discarded.contains(&sample.id), "{} was discarded", sample.id);
-            if self.config.is_strict() {
+            // After a reconfiguration a sample keeps the bound it was admitted under.
+            if self.config.is_strict() && !self.reconfigured {
                 let staleness = sample.staleness_head();
                 assert!(staleness <= self.widest_bound, "strict, and {staleness} is trained");
             }

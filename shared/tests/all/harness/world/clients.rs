@@ -75,7 +75,7 @@ impl World {
             self.after(Span::from_secs(1), Event::Leave(client, session));
             return;
         }
-        let retry = retry_after.max(Span::from_secs(1));
+        let retry = retry_after.max(Span::from_secs(5));
         self.after(retry, Event::Act(client, session));
     }
 
@@ -123,7 +123,7 @@ impl World {
         let turns = self.of_session.get(&session.0).map_or(0, |client| self.clients[*client].turn);
         let outcome = if self.percent(self.plan.faults.environment) {
             EnvironmentOutcome::Failed
-        } else if step && turns >= self.plan.turns {
+        } else if step && turns + 1 >= self.plan.turns {
             EnvironmentOutcome::Done
         } else {
             EnvironmentOutcome::Ready
