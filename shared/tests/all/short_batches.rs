@@ -182,3 +182,16 @@ fn when_no_more_will_come_the_rest_is_a_short_batch() {
     bench.vote(late, GOOD);
     assert_eq!(bench.batch(), [judged, late]);
 }
+
+#[test]
+fn what_a_failed_step_gives_back_finds_room_in_a_full_queue() {
+    let mut bench = Bench::new(|c| {
+        c.policy_training.max_head_off_policyness = 9;
+        c.queue.output.max_size = 2;
+        c.queue.output.drop_policy = headway_shared::config::DropPolicy::DropOldest;
+    });
+    let samples: Vec<_> = (0..4).map(|session| bench.scored(session, GOOD)).collect();
+    bench.end_step(false);
+    assert_eq!(bench.batch(), samples[..2]);
+    assert!(bench.discarded.is_empty());
+}

@@ -74,7 +74,8 @@ pub(crate) struct Watch {
     reused: bool,
     /// Ticks in a row that left something due.
     idle_ticks: u32,
-    queue_lengths: (u32, u32),
+    /// Samples in the rollout queue, in the output queue, and in training.
+    lengths: (u32, u32, u32),
 }
 
 impl Watch {
@@ -105,7 +106,7 @@ impl Watch {
             paused: false,
             reused: false,
             idle_ticks: 0,
-            queue_lengths: (0, 0),
+            lengths: (0, 0, 0),
         }
     }
 

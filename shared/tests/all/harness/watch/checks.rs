@@ -103,19 +103,21 @@ impl Watch {
         let envs = self.config.environment_hosting.max_envs;
         let fits = envs == 0 || gauges.environments <= envs || self.reconfigured;
         assert!(fits, "too many environments");
-        self.check_queues(gauges.rollout_queue, gauges.output_queue);
+        self.check_queues(core);
     }
 
-    /// A queue keeps its size, or shrinks towards it.
-    fn check_queues(&mut self, rollout: u32, output: u32) {
+    /// A queue keeps its size, or shrinks towards it. What a failed step gives back, and what a
+    /// step waits for, goes in all the same.
+    fn check_queues(&mut self, core: &Scheduler) {
+        let (rollout, output) = (core.gauges().rollout_queue, core.gauges().output_queue);
         let queues = &self.config.queue;
-        let (rollout_before, output_before) = self.queue_lengths;
+        let (rollout_before, output_before, batch_before) = self.lengths;
+        let awaits = self.config.policy_training.late == Late::Wait;
         let fits = rollout <= queues.rollout.max_size.max(rollout_before);
-        // A sample that a step waits for bypasses the limits.
-        let strict_wait = self.config.policy_training.late == Late::Wait;
-        assert!(fits || strict_wait, "{rollout} in the rollout queue");
-        let fits = output <= queues.output.max_size.max(output_before);
-        assert!(fits || strict_wait, "{output} in the output queue");
-        self.queue_lengths = (rollout, output);
+        assert!(fits || awaits, "{rollout} in the rollout queue");
+        let batch = core.batch().count() as u32;
+        let fits = output <= queues.output.max_size.max(output_before + batch_before);
+        assert!(fits || awaits, "{output} in the output queue");
+        self.lengths = (rollout, output, batch);
     }
 }
