@@ -9,6 +9,7 @@ mod all {
     mod goldens;
     mod import;
     mod properties;
+    mod random_worlds;
     mod reference;
     mod replica;
     mod samplers;
