@@ -46,6 +46,15 @@ pub enum Ended {
     MaxInputs,
 }
 
+/// A run that goes on and trains no more: requests keep coming, so that it never stalls.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Silence {
+    /// When its last train step ended.
+    pub since: Time,
+    /// The loop that blocked at its end.
+    pub end: Stall,
+}
+
 /// What a run gave.
 #[derive(Clone, Debug)]
 pub struct RunResult {
@@ -61,6 +70,8 @@ pub struct RunResult {
     pub end: Time,
     /// The warm-up was over before the run was.
     pub warm: bool,
+    /// It went on for more than half of its time without training, after it had trained.
+    pub silence: Option<Silence>,
     /// Why it ended.
     pub ended: Ended,
 }
@@ -149,6 +160,8 @@ struct Run<'a> {
     world: World,
     observer: Observer,
     warm: bool,
+    /// Train steps so far, and when the last one ended.
+    steps: (u64, Time),
     failed: Option<RunError>,
     /// An input was handled since `tick` was asked for.
     handled: bool,
@@ -175,6 +188,7 @@ impl<'a> Run<'a> {
             world: World::new(world, config, key),
             observer: Observer::new(config, series_interval),
             warm: scenario.warmup == Default::default(),
+            steps: (0, Time::ZERO),
             failed: None,
             handled: true,
             tick: None,
@@ -213,6 +227,10 @@ impl<'a> Run<'a> {
             self.world.apply(action, &self.core);
         }
         self.world.forget(self.core.resolved());
+        let steps = self.core.ledger().steps;
+        if steps > self.steps.0 {
+            self.steps = (steps, now);
+        }
         if !self.warm {
             self.warm_up(now);
         }
@@ -245,8 +263,16 @@ impl<'a> Run<'a> {
         Ended::Stalled(self.core.stall())
     }
 
+    fn silence(&self, end: Time) -> Option<Silence> {
+        let (steps, since) = self.steps;
+        let late = end.since(since) > since.since(Time::ZERO);
+        let silent = steps > 0 && late && !self.core.gauges().training;
+        silent.then(|| Silence { since, end: self.core.stall() })
+    }
+
     fn finish(self, ended: Ended) -> Result<RunResult, RunFailure> {
         let end = self.world.now();
+        let silence = if ended == Ended::Duration { self.silence(end) } else { None };
         if let Some(record) = self.record {
             record.finish()?;
         }
@@ -257,6 +283,7 @@ impl<'a> Run<'a> {
             events: self.world.events() + self.decisions.inputs + self.decisions.actions,
             end,
             warm: self.warm,
+            silence,
             ended,
         };
         match ended {
