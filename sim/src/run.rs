@@ -3,7 +3,7 @@
 use std::io::Write;
 
 use headway_shared::action::{Action, RunError};
-use headway_shared::core::{Gauges, Scheduler};
+use headway_shared::core::{Gauges, Scheduler, Stall};
 use headway_shared::digest::Digest;
 use headway_shared::input::Input;
 use headway_shared::metrics::{Observer, Summary};
@@ -46,13 +46,13 @@ pub enum Ended {
     MaxInputs,
 }
 
-/// What was where when nothing could happen any more.
+/// A run that goes on and trains no more: requests keep coming, so that it never stalls.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Stall {
-    /// The core's levels.
-    pub gauges: Gauges,
-    /// Samples that a full batch needs.
-    pub batch: u64,
+pub struct Silence {
+    /// When its last train step ended.
+    pub since: Time,
+    /// The loop that blocked at its end.
+    pub end: Stall,
 }
 
 /// What a run gave.
@@ -70,6 +70,8 @@ pub struct RunResult {
     pub end: Time,
     /// The warm-up was over before the run was.
     pub warm: bool,
+    /// It went on for more than half of its time without training, after it had trained.
+    pub silence: Option<Silence>,
     /// Why it ended.
     pub ended: Ended,
 }
@@ -90,30 +92,6 @@ pub enum RunFailure {
     /// The record could not be written.
     #[error("the record could not be written: {0}")]
     Record(#[from] std::io::Error),
-}
-
-impl std::fmt::Display for Stall {
-    /// Names the loop that blocks.
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let Gauges { replicas_up, closed, votes, output_queue, rollout_queue, held, .. } =
-            self.gauges;
-        if replicas_up == 0 {
-            write!(f, "serving blocks: no replica holds whole weights")
-        } else if closed {
-            write!(f, "serving blocks: the gate is closed and nothing will open it")
-        } else if rollout_queue > 0 && votes == 0 {
-            write!(f, "judging blocks: {rollout_queue} samples wait and no vote is running")
-        } else if u64::from(output_queue) < self.batch {
-            write!(
-                f,
-                "training blocks: {output_queue} samples are ready, a batch needs {}, and no more \
-                 can come ({} outstanding, {held} requests held)",
-                self.batch, self.gauges.outstanding
-            )
-        } else {
-            write!(f, "training blocks: a batch is ready and no step starts")
-        }
-    }
 }
 
 /// Runs one replication of a scenario.
@@ -182,6 +160,8 @@ struct Run<'a> {
     world: World,
     observer: Observer,
     warm: bool,
+    /// Train steps so far, and when the last one ended.
+    steps: (u64, Time),
     failed: Option<RunError>,
     /// An input was handled since `tick` was asked for.
     handled: bool,
@@ -208,6 +188,7 @@ impl<'a> Run<'a> {
             world: World::new(world, config, key),
             observer: Observer::new(config, series_interval),
             warm: scenario.warmup == Default::default(),
+            steps: (0, Time::ZERO),
             failed: None,
             handled: true,
             tick: None,
@@ -246,6 +227,10 @@ impl<'a> Run<'a> {
             self.world.apply(action, &self.core);
         }
         self.world.forget(self.core.resolved());
+        let steps = self.core.ledger().steps;
+        if steps > self.steps.0 {
+            self.steps = (steps, now);
+        }
         if !self.warm {
             self.warm_up(now);
         }
@@ -269,18 +254,25 @@ impl<'a> Run<'a> {
 
     /// Nothing will happen any more: all is done, or something blocks.
     fn nothing_left(&self) -> Ended {
-        let gauges = self.core.gauges();
-        let Gauges { held, running, rollout_queue, votes, training, .. } = gauges;
+        let Gauges { held, running, rollout_queue, votes, training, .. } = self.core.gauges();
         let waiting = held + running + rollout_queue + votes;
         // What is ready and too little for a batch is no sign of trouble at the end.
         if self.world.is_exhausted() && waiting == 0 && !training {
             return Ended::Exhausted;
         }
-        Ended::Stalled(Stall { gauges, batch: self.scenario.config.samples_per_batch() })
+        Ended::Stalled(self.core.stall())
+    }
+
+    fn silence(&self, end: Time) -> Option<Silence> {
+        let (steps, since) = self.steps;
+        let late = end.since(since) > since.since(Time::ZERO);
+        let silent = steps > 0 && late && !self.core.gauges().training;
+        silent.then(|| Silence { since, end: self.core.stall() })
     }
 
     fn finish(self, ended: Ended) -> Result<RunResult, RunFailure> {
         let end = self.world.now();
+        let silence = if ended == Ended::Duration { self.silence(end) } else { None };
         if let Some(record) = self.record {
             record.finish()?;
         }
@@ -291,6 +283,7 @@ impl<'a> Run<'a> {
             events: self.world.events() + self.decisions.inputs + self.decisions.actions,
             end,
             warm: self.warm,
+            silence,
             ended,
         };
         match ended {

@@ -126,10 +126,7 @@ fn serving(set: &mut Vec<String>, words: &mut Words) {
     let modes = ["pause_drain", "pause_abort", "pause_keep", "in_flight", "rolling"];
     set.extend([
         format!("sync_mode=\"{}\"", words.pick(&modes)),
-        format!(
-            "aborted=\"{}\"",
-            words.pick(&["discard", "restart", "resume", "keep_as_final"])
-        ),
+        format!("aborted=\"{}\"", words.pick(&["discard", "restart", "resume", "keep_as_final"])),
         format!("kv_on_sync=\"{}\"", words.pick(&["recompute", "keep"])),
         format!("routing=\"{}\"", words.pick(&["least_loaded", "session_affine"])),
         format!("over_limit=\"{}\"", words.pick(&["refuse", "refuse", "hold", "serve_only"])),
