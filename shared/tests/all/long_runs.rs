@@ -1,8 +1,7 @@
 //! What shows only after many steps, or when several rules meet.
 
-use headway_shared::action::Discard;
+use headway_shared::action::{Discard, Refusal};
 use headway_shared::config::{Bound, DropPolicy, GateKind, Late, Queue, QueueOrder};
-
 use headway_shared::input::TurnType;
 
 use super::harness::{Bench, Decision, Delay, GOOD, Plan, R0, R1, World, secs, small};
