@@ -4,7 +4,7 @@ use crate::run::Course;
 use crate::stats::{WarmUp, mean, mser5};
 
 /// A start that moves the mean by less is no matter.
-const SHARE: f64 = 0.1;
+const SHARE: f64 = 0.05;
 
 /// What to say of the runs of one point if what they have kept still shows how they began.
 ///
@@ -24,7 +24,7 @@ pub(super) fn too_short(runs: &[Course]) -> Option<String> {
     }
     let (kept, rest) = (mean(&course[dropped..])?, mean(&course[drop..])?);
     let moved = (kept - rest).abs();
-    (moved > SHARE * rest && moved > SHARE / 10.0).then(|| {
+    (moved > SHARE * rest && moved > SHARE).then(|| {
         format!(
             "shows its start, as the others of this point may: staleness settles after {drop} \
              train steps (MSER-5), and the warm-up ends after {dropped}, which moves its mean from \
