@@ -11,9 +11,9 @@ use headway_sim::report::results::{Kind, Results};
 use headway_sim::sweep::{Outcome, Plan, Planned};
 
 use crate::failure::Failure;
+use crate::headline;
 use crate::options::{Format, Overrides};
 use crate::terminal::{self, quoted};
-use crate::headline;
 
 /// Shows on stderr what is suspicious about the points of a plan: once what several of them have.
 pub(crate) fn warn(plan: &Plan) {

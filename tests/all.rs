@@ -7,10 +7,13 @@ mod all {
     mod identity;
     mod import;
     mod killed;
+    mod live_files;
     mod outcome;
     mod pipe;
     mod record;
     mod silence;
+    mod stall;
     mod support;
+    mod wrong_configurations;
     mod wrong_input;
 }

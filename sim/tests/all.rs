@@ -8,6 +8,7 @@ mod all {
     mod committed;
     mod goldens;
     mod import;
+    mod panics;
     mod properties;
     mod reference;
     mod replica;
