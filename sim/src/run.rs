@@ -3,7 +3,7 @@
 use std::io::Write;
 
 use headway_shared::action::{Action, RunError};
-use headway_shared::core::{Gauges, Scheduler};
+use headway_shared::core::{Gauges, Scheduler, Stall};
 use headway_shared::digest::Digest;
 use headway_shared::input::Input;
 use headway_shared::metrics::{Observer, Summary};
@@ -49,21 +49,12 @@ pub enum Ended {
     MaxInputs,
 }
 
-/// What was where when nothing could happen any more.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Stall {
-    /// The core's levels.
-    pub gauges: Gauges,
-    /// Samples that a full batch needs.
-    pub batch: u64,
-}
-
 /// A run that goes on and trains no more: requests keep coming, so that it never stalls.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Silence {
     /// When its last train step ended.
     pub since: Time,
-    /// What was where at its end.
+    /// The loop that blocked at its end.
     pub end: Stall,
 }
 
@@ -110,37 +101,13 @@ impl Silence {
     /// Whether it would have lasted for ever: nothing serves any more.
     #[must_use]
     pub const fn is_for_good(&self) -> bool {
-        self.end.gauges.replicas_up == 0
+        matches!(self.end, Stall::NoReplica)
     }
 }
 
 impl std::fmt::Display for Silence {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "trained nothing after {}: {}", self.since, self.end)
-    }
-}
-
-impl std::fmt::Display for Stall {
-    /// Names the loop that blocks.
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let Gauges { replicas_up, closed, votes, output_queue, rollout_queue, held, .. } =
-            self.gauges;
-        if replicas_up == 0 {
-            write!(f, "serving blocks: no replica holds whole weights")
-        } else if closed {
-            write!(f, "serving blocks: the gate is closed and nothing will open it")
-        } else if rollout_queue > 0 && votes == 0 {
-            write!(f, "judging blocks: {rollout_queue} samples wait and no vote is running")
-        } else if u64::from(output_queue) < self.batch {
-            write!(
-                f,
-                "training blocks: {output_queue} samples are ready, a batch needs {}, and no more \
-                 can come ({} outstanding, {held} requests held)",
-                self.batch, self.gauges.outstanding
-            )
-        } else {
-            write!(f, "training blocks: a batch is ready and no step starts")
-        }
     }
 }
 
@@ -304,25 +271,20 @@ impl<'a> Run<'a> {
 
     /// Nothing will happen any more: all is done, or something blocks.
     fn nothing_left(&self) -> Ended {
-        let gauges = self.core.gauges();
-        let Gauges { held, running, rollout_queue, votes, training, .. } = gauges;
+        let Gauges { held, running, rollout_queue, votes, training, .. } = self.core.gauges();
         let waiting = held + running + rollout_queue + votes;
         // What is ready and too little for a batch is no sign of trouble at the end.
         if self.world.is_exhausted() && waiting == 0 && !training {
             return Ended::Exhausted;
         }
-        Ended::Stalled(self.stall())
-    }
-
-    fn stall(&self) -> Stall {
-        Stall { gauges: self.core.gauges(), batch: self.scenario.config.samples_per_batch() }
+        Ended::Stalled(self.core.stall())
     }
 
     fn silence(&self, end: Time) -> Option<Silence> {
         let (steps, since) = self.steps;
         let late = end.since(since) > since.since(Time::ZERO);
         let silent = steps >= FEW_STEPS && late && !self.core.gauges().training;
-        silent.then(|| Silence { since, end: self.stall() })
+        silent.then(|| Silence { since, end: self.core.stall() })
     }
 
     fn finish(self, ended: Ended) -> Result<RunResult, RunFailure> {

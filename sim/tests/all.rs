@@ -10,6 +10,7 @@ mod all {
     mod import;
     mod panics;
     mod properties;
+    mod random_worlds;
     mod reference;
     mod replica;
     mod samplers;

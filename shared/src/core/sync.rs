@@ -46,7 +46,7 @@ pub(crate) struct Weights {
 }
 
 impl Weights {
-    /// Every replica takes no new turns.
+    /// Replicas that load take no new turns before all of them have loaded.
     pub(crate) fn gate_closed(&self) -> bool {
         self.current.is_some_and(|publication| publication.closed_since.is_some())
     }
@@ -133,9 +133,10 @@ impl Scheduler {
         for index in 0..self.replicas.len() {
             let lost = self.is_lost(self.replicas[index].deploy.number());
             let replica = &mut self.replicas[index];
-            replica.closed |= pauses;
             if replica.alive && (replica.deploy < version || !replica.whole || lost) {
                 replica.sync = Sync::Waiting;
+                // A replica that needs no load goes on serving.
+                replica.closed = pauses;
             }
         }
         current.closed_since = pauses.then_some(self.now);
