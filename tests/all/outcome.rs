@@ -121,6 +121,11 @@ fn two_cases_can_be_compared() {
     };
     let cases = compare(&["--case-a", "ours", "--case-b", "theirs"]);
     assert_eq!(cases, compare(&["--set-a", "gate=headway", "--set-b", "gate=openclaw"]));
+    let json = ["compare", scenario, "--case-b", "theirs", "--format", "json"];
+    let document: serde_json::Value =
+        serde_json::from_str(&succeed(dir.path(), &json)).expect("it is JSON");
+    assert_eq!(document["a"]["scenario"], "small");
+    assert_eq!(document["metrics"][0]["metric"], "serving_idle_share");
     let unknown = run(dir.path(), &["compare", scenario, "--case-b", "yours"]);
     assert_eq!(unknown.status.code(), Some(2));
     let said = stderr(&unknown);
