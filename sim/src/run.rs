@@ -3,7 +3,7 @@
 use std::io::Write;
 
 use headway_shared::action::{Action, RunError};
-use headway_shared::core::{Gauges, Scheduler, Stall};
+use headway_shared::core::{Fate, Gauges, Resolved, Scheduler, Stall};
 use headway_shared::digest::Digest;
 use headway_shared::input::Input;
 use headway_shared::metrics::{Observer, Summary};
@@ -58,6 +58,15 @@ pub struct Silence {
     pub end: Stall,
 }
 
+/// How a run went, train step by train step.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Course {
+    /// Mean head staleness of the samples of each step that made a version, in versions.
+    pub staleness: Vec<f64>,
+    /// How many of them the warm-up dropped.
+    pub dropped: usize,
+}
+
 /// What a run gave.
 #[derive(Clone, Debug)]
 pub struct RunResult {
@@ -73,6 +82,8 @@ pub struct RunResult {
     pub end: Time,
     /// The warm-up was over before the run was.
     pub warm: bool,
+    /// Its train steps, those of the warm-up included.
+    pub course: Course,
     /// It had trained, and then went on for more than half of its time without.
     pub silence: Option<Silence>,
     /// Why it ended.
@@ -179,6 +190,7 @@ struct Run<'a> {
     warm: bool,
     /// Train steps so far, and when the last one ended.
     steps: (u64, Time),
+    course: Course,
     failed: Option<RunError>,
     /// An input was handled since `tick` was asked for.
     handled: bool,
@@ -206,6 +218,7 @@ impl<'a> Run<'a> {
             observer: Observer::new(config, series_interval),
             warm: scenario.warmup == Default::default(),
             steps: (0, Time::ZERO),
+            course: Course::default(),
             failed: None,
             handled: true,
             tick: None,
@@ -247,6 +260,7 @@ impl<'a> Run<'a> {
         let steps = self.core.ledger().steps;
         if steps > self.steps.0 {
             self.steps = (steps, now);
+            self.course.staleness.extend(trained_staleness(self.core.resolved()));
         }
         if !self.warm {
             self.warm_up(now);
@@ -261,6 +275,7 @@ impl<'a> Run<'a> {
             && now.since(Time::ZERO) >= warmup.time
         {
             self.warm = true;
+            self.course.dropped = self.course.staleness.len();
             self.observer.reset(now, &self.core);
         }
     }
@@ -300,6 +315,7 @@ impl<'a> Run<'a> {
             events: self.world.events() + self.decisions.inputs + self.decisions.actions,
             end,
             warm: self.warm,
+            course: self.course,
             silence,
             ended,
         };
@@ -310,4 +326,13 @@ impl<'a> Run<'a> {
             _ => Ok(result),
         }
     }
+}
+
+/// Mean head staleness of the samples that were trained.
+fn trained_staleness(resolved: &[Resolved]) -> Option<f64> {
+    let trained = resolved.iter().filter(|resolved| resolved.fate == Fate::Trained);
+    let (count, sum) = trained.fold((0_u32, 0_u64), |(count, sum), resolved| {
+        (count + 1, sum + u64::from(resolved.sample.staleness_head()))
+    });
+    (count > 0).then(|| sum as f64 / f64::from(count))
 }

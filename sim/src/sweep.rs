@@ -5,6 +5,7 @@ mod plan;
 mod replicate;
 mod silence;
 mod trouble;
+mod warm_up;
 
 pub use over::{Axis, Choice, grid};
 pub use plan::{Misfit, Outcome, Plan, Planned, Progress, RunError};

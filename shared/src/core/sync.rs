@@ -11,7 +11,7 @@ use super::Scheduler;
 use super::state::Sync;
 use super::timers::due;
 use crate::action::{Action, InFlight, RunError};
-use crate::config::SyncMode;
+use crate::config::{KvOnSync, SyncMode};
 use crate::id::{PublicationId, ReplicaId};
 use crate::input::WeightsEvent;
 use crate::time::{Span, Time};
@@ -26,6 +26,8 @@ pub(crate) struct Publication {
     pub(crate) version: LearnerVersion,
     /// The mode it began with.
     mode: SyncMode,
+    /// What becomes of KV caches, as it was when it began.
+    kv: KvOnSync,
     /// Set while the weights are being saved.
     pub(crate) saving_since: Option<Time>,
     /// Set while the gate is closed for it.
@@ -84,6 +86,7 @@ impl Scheduler {
             id: publication,
             version: self.learner,
             mode: self.config.policy_serving.sync_mode,
+            kv: self.config.policy_serving.kv_on_sync,
             saving_since: Some(self.now),
             closed_since: None,
             failed: false,
@@ -201,7 +204,7 @@ impl Scheduler {
             replica,
             version: DeployVersion::of(current.version),
             in_flight,
-            kv: self.config.policy_serving.kv_on_sync,
+            kv: current.kv,
         });
     }
 

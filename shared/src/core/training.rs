@@ -152,7 +152,8 @@ impl Scheduler {
         (trainer.short_since, trainer.short_due) = (None, false);
         (trainer.late_since, trainer.late_over) = (None, false);
         self.ledger.short_steps += u64::from(!full);
-        self.ensure(!self.trainer.batch.is_empty(), Violation::BatchSize);
+        let whole = !full || taken >= results;
+        self.ensure(whole && !self.trainer.batch.is_empty(), Violation::BatchSize);
         self.admission_due = true;
         let samples = self.trainer.batch.len() as u32;
         self.act(Action::StartStep { step, learner: self.learner, samples });

@@ -8,7 +8,7 @@ use headway_shared::config::Diagnostics;
 use headway_shared::time::Span;
 
 use super::trouble::{self, Caught, Trouble, caught};
-use super::{Axis, grid, replicate};
+use super::{Axis, grid, replicate, warm_up};
 use crate::report::results::{Kind, Meta, Results};
 use crate::report::tables::{Point, Replicated, tabulate};
 use crate::run::{Ended, RunFailure, RunOptions, RunResult, simulate};
@@ -167,6 +167,7 @@ impl Plan {
         let mut points = Vec::new();
         for (place, (planned, runs)) in self.points.iter().zip(runs).enumerate() {
             let mut point = Point { values: planned.values.clone(), runs: Vec::new() };
+            let mut courses = Vec::new();
             for (replication, run) in self.replications.clone().zip(runs) {
                 let mut note = |(what, fatal)| {
                     trouble.push(Trouble { point: place, replication, what, fatal });
@@ -183,8 +184,13 @@ impl Plan {
                 if let Some(wrong) = trouble::wrong_with(&result) {
                     note(wrong);
                 }
-                let RunResult { summary, digest, ended, .. } = result;
+                let RunResult { summary, digest, ended, course, warm, .. } = result;
+                courses.extend(warm.then_some(course));
                 point.runs.push((replication, Replicated { summary, digest, ended: word(&ended) }));
+            }
+            if let Some(what) = warm_up::too_short(&courses) {
+                let replication = self.replications.start;
+                trouble.push(Trouble { point: place, replication, what, fatal: false });
             }
             points.push(point);
         }

@@ -9,7 +9,7 @@ use headway_shared::core::{Fate, Resolved, Scheduler};
 use headway_shared::record::{Entry, Reader};
 use headway_shared::replay::replay;
 use headway_shared::time::Span;
-use headway_sim::run::{RunFailure, RunOptions, RunResult, simulate};
+use headway_sim::run::{Ended, RunFailure, RunOptions, RunResult, simulate};
 use headway_sim::scenario::Scenario;
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
@@ -332,5 +332,64 @@ proptest! {
                 assert!(staleness <= filter, "{sample:?}");
             }
         });
+    }
+}
+
+/// What is ready in the order of admission, in full batches: constant lengths, a batch that does
+/// not slow down, a judge that is never busy, and nothing aborted, dropped or reordered.
+fn in_order() -> impl Strategy<Value = (Case, u32)> {
+    prop::collection::vec(any::<u32>(), 40).prop_map(|words| {
+        let mut words = Words { words, next: 0 };
+        let eta = words.below(5);
+        let modes = ["pause_drain", "pause_keep", "in_flight", "rolling"];
+        let results = words.pick(&["accepted", "results"]);
+        let set = vec![
+            format!("scenario.seed={}", words.below(1 << 20)),
+            format!("max_head_off_policyness={eta}"),
+            format!("batch_size={}", words.range(1, 8)),
+            format!("batch_counts=\"{results}\""),
+            format!("publish_interval={}", words.range(1, eta + 1)),
+            format!("sync_mode=\"{}\"", words.pick(&modes)),
+            "over_limit=\"hold\"".to_owned(),
+            format!("queue.output.queue_type=\"{}\"", words.pick(&["fifo", "admission_order"])),
+            "judge_concurrency=500".to_owned(),
+            "zero_score=\"discard\"".to_owned(),
+            format!("world.judge.positive_share={}", words.pick(&["1.0", "0.7", "0.3"])),
+            format!("world.clients.slots={}", words.range(1, 60)),
+            format!("world.trainer.step={}", words.seconds(12)),
+            format!("world.weights.save={}", words.seconds(6)),
+            format!("world.weights.transfer={}", words.seconds(6)),
+            format!("world.faults.failed_save_share={}", words.pick(&["0.0", "0.1"])),
+            format!("world.faults.failed_step_share={}", words.pick(&["0.0", "0.1"])),
+        ];
+        (Case { text: SLOTS, set }, eta)
+    })
+}
+
+proptest! {
+    #![proptest_config(cases(300, 2))]
+
+    #[test]
+    fn full_batches_in_admission_order_never_exceed_eta((case, eta) in in_order()) {
+        let scenario = case.load().unwrap();
+        let (result, record) = recorded(&scenario, 4 * INPUTS);
+        let mut trained = 0;
+        audited(&record, |_, resolved| {
+            if resolved.fate == Fate::Trained {
+                trained += 1;
+                assert!(resolved.sample.staleness_head() <= eta, "{:?}", resolved.sample);
+            }
+        });
+        prop_assert!(trained > 0, "{:?}", result.ended);
+    }
+
+    /// What is accepted makes progress where nothing fails.
+    #[test]
+    fn what_is_accepted_trains_in_a_world_without_faults(case in case(false)) {
+        let mut case = case;
+        case.set.extend(["scenario.steps=3".to_owned(), "scenario.duration_sec=1e6".to_owned()]);
+        let scenario = case.load().unwrap();
+        let (result, _) = recorded(&scenario, 50 * INPUTS);
+        prop_assert_eq!(result.ended, Ended::Steps);
     }
 }

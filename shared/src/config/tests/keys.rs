@@ -93,9 +93,9 @@ fn the_reference_names_every_key_with_default_and_effect() {
         assert!(text.contains(&format!("| `{}` |", key.name)), "{}", key.path());
     }
     for line in [
-        "| `pause_timeout_sec` | seconds | `120` | next publication |",
+        "| `pause_timeout_sec` | seconds | `120` | at once |",
         "| `min_votes` | whole number | a majority of `votes` | at once |",
-        "| `stale_filter_steps` | whole number | absent | at once |",
+        "| `stale_filter_steps` | whole number | absent | next admission |",
         "| `correction_low` | number, 0 to 4000 | `0.8` | next step |",
         "- `pause_drain`: Close the gate (503), let in-flight turns end, abort the rest, load, reopen.",
     ] {
