@@ -133,6 +133,30 @@ fn two_cases_can_be_compared() {
 }
 
 #[test]
+fn warnings_are_about_the_points_of_a_sweep_and_about_nothing_else() {
+    let dir = tempfile::tempdir().unwrap();
+    let scenario = small();
+    let said = |over: &str| {
+        let scenario = scenario.to_str().unwrap();
+        // Nobody runs what the scenario itself would say.
+        let base = ["sweep", scenario, "--set", "judge_concurrency=1", "--replications", "1"];
+        stderr(&run(dir.path(), &[&base[..], &["--over", over]].concat()))
+    };
+    assert!(!said("judge_concurrency=24,32").contains("warning"));
+    let one = said("judge_concurrency=4,24");
+    assert!(one.starts_with("with reward_judging.judge_concurrency=4:\n"), "{one}");
+    assert_eq!(one.matches("cannot keep up").count(), 1, "{one}");
+    let alike = said("judge_concurrency=3,4,24");
+    assert!(
+        alike.contains("=3, and similarly with reward_judging.judge_concurrency=4:"),
+        "{alike}"
+    );
+    assert_eq!(alike.matches("cannot keep up").count(), 1, "{alike}");
+    let all = said("max_head_off_policyness=0,4");
+    assert!(all.starts_with("--set:1:19: warning: the judge cannot keep up"), "{all}");
+}
+
+#[test]
 fn a_run_that_fails_is_named_with_the_command_that_repeats_it() {
     let dir = tempfile::tempdir().unwrap();
     let scenario = small();
