@@ -46,8 +46,8 @@ pub(crate) struct Output {
     #[arg(long, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,
     /// Threads; results do not depend on it [default: one per core]
-    #[arg(long, value_name = "N")]
-    pub(crate) jobs: Option<usize>,
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=512))]
+    pub(crate) jobs: Option<u16>,
 }
 
 impl Output {
@@ -58,7 +58,7 @@ impl Output {
 
     /// Threads; 0: one per core.
     pub(crate) fn threads(&self) -> usize {
-        self.jobs.unwrap_or(0)
+        self.jobs.map_or(0, usize::from)
     }
 }
 

@@ -105,7 +105,9 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     let wrote = outcome::commit(folder, &to)?;
     terminal::data(&match args.output.format {
         Format::Table => headline::compare(&differences),
-        Format::Json => format!("{:#}\n", json::table(&csv)),
+        Format::Json => {
+            format!("{:#}\n", json::comparison(&a.scenario, &b.scenario, replications, &csv))
+        }
         Format::Csv => String::from_utf8(bytes).map_err(Failure::broken)?,
     })?;
     terminal::note(&wrote);

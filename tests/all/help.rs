@@ -1,16 +1,26 @@
 //! Every option is explained.
 
-use crate::all::support::succeed;
+use crate::all::support::{run, stderr, succeed};
 
 #[test]
 fn every_command_explains_its_options() {
-    let shared = ["--set", "--config", "--seed", "--format", "--out", "--jobs", "--replications"];
-    let options: [(&str, &[&str], &[&str]); 5] = [
+    let shared = [
+        "--set",
+        "--config",
+        "--settings",
+        "--seed",
+        "--format",
+        "--out",
+        "--jobs",
+        "--replications",
+    ];
+    let options: [(&str, &[&str], &[&str]); 6] = [
         ("simulate", &shared, &["--record", "--replication "]),
         ("sweep", &shared, &["--over", "0..16", "cases"]),
-        ("compare", &shared, &["--set-a", "--set-b"]),
+        ("compare", &shared, &["--set-a", "--set-b", "--case-a", "--case-b"]),
         ("plot", &["--out"], &["<DIR>"]),
         ("replay", &[], &["<RECORD>"]),
+        ("import", &[], &["azure-llm"]),
     ];
     let dir = tempfile::tempdir().unwrap();
     let overview = succeed(dir.path(), &["--help"]);
@@ -22,4 +32,12 @@ fn every_command_explains_its_options() {
         }
         assert!(help.lines().all(|line| line.chars().count() <= 100), "{command} --help is wide");
     }
+}
+
+#[test]
+fn without_a_command_the_commands_are_listed() {
+    let dir = tempfile::tempdir().unwrap();
+    let output = run(dir.path(), &[]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(stderr(&output).contains("  simulate  "), "{}", stderr(&output));
 }

@@ -121,10 +121,39 @@ fn two_cases_can_be_compared() {
     };
     let cases = compare(&["--case-a", "ours", "--case-b", "theirs"]);
     assert_eq!(cases, compare(&["--set-a", "gate=headway", "--set-b", "gate=openclaw"]));
+    let json = ["compare", scenario, "--case-b", "theirs", "--format", "json"];
+    let document: serde_json::Value =
+        serde_json::from_str(&succeed(dir.path(), &json)).expect("it is JSON");
+    assert_eq!(document["a"]["scenario"], "small");
+    assert_eq!(document["metrics"][0]["metric"], "serving_idle_share");
     let unknown = run(dir.path(), &["compare", scenario, "--case-b", "yours"]);
     assert_eq!(unknown.status.code(), Some(2));
     let said = stderr(&unknown);
     assert!(said.contains("no case `yours`\nhelp: its cases are ours, theirs"), "{said}");
+}
+
+#[test]
+fn warnings_are_about_the_points_of_a_sweep_and_about_nothing_else() {
+    let dir = tempfile::tempdir().unwrap();
+    let scenario = small();
+    let said = |over: &str| {
+        let scenario = scenario.to_str().unwrap();
+        // Nobody runs what the scenario itself would say.
+        let base = ["sweep", scenario, "--set", "judge_concurrency=1", "--replications", "1"];
+        stderr(&run(dir.path(), &[&base[..], &["--over", over]].concat()))
+    };
+    assert!(!said("judge_concurrency=24,32").contains("warning"));
+    let one = said("judge_concurrency=4,24");
+    assert!(one.starts_with("with reward_judging.judge_concurrency=4:\n"), "{one}");
+    assert_eq!(one.matches("cannot keep up").count(), 1, "{one}");
+    let alike = said("judge_concurrency=3,4,24");
+    assert!(
+        alike.contains("=3, and similarly with reward_judging.judge_concurrency=4:"),
+        "{alike}"
+    );
+    assert_eq!(alike.matches("cannot keep up").count(), 1, "{alike}");
+    let all = said("max_head_off_policyness=0,4");
+    assert!(all.starts_with("--set:1:19: warning: the judge cannot keep up"), "{all}");
 }
 
 #[test]

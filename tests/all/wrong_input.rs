@@ -87,5 +87,7 @@ fn two_equal_sides_are_no_comparison() {
 fn numbers_of_options_are_checked() {
     refused(&["sweep", "SMALL", "--replications", "0"], &["--replications"]);
     refused(&["sweep", "SMALL", "--seed", "many"], &["--seed"]);
+    refused(&["sweep", "SMALL", "--jobs", "0"], &["--jobs", "1..=512"]);
+    refused(&["sweep", "SMALL", "--jobs", "100000"], &["--jobs", "1..=512"]);
     refused(&["sweep", "SMALL", "--format", "xml"], &["--format", "table, json, csv"]);
 }

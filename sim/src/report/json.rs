@@ -7,6 +7,7 @@ use headway_shared::metrics::METRICS;
 use super::csv::Csv;
 use super::number;
 use super::results::Results;
+use crate::scenario::Scenario;
 
 /// Everything about the points: the metadata, then each point with its settings and its metrics,
 /// each with `mean` and `half_width` (null where they are undefined).
@@ -22,10 +23,30 @@ pub fn document(results: &Results) -> serde_json::Result<Value> {
     Ok(document)
 }
 
+/// Everything about a comparison: both scenarios, then a row per metric.
+#[must_use]
+pub fn comparison(a: &Scenario, b: &Scenario, replications: u32, differences: &Csv) -> Value {
+    let side = |scenario: &Scenario| {
+        let mut side = Map::new();
+        side.insert("scenario".into(), scenario.name.as_str().into());
+        side.insert("title".into(), scenario.title.as_str().into());
+        side.insert("scenario_digest".into(), scenario.digest().to_string().into());
+        Value::Object(side)
+    };
+    let mut document = Map::new();
+    document.insert("kind".into(), "compare".into());
+    document.insert("version".into(), env!("CARGO_PKG_VERSION").into());
+    document.insert("a".into(), side(a));
+    document.insert("b".into(), side(b));
+    document.insert("seed".into(), a.seed.into());
+    document.insert("replications".into(), replications.into());
+    document.insert("metrics".into(), table(differences));
+    Value::Object(document)
+}
+
 /// A table as a list of objects, a row each: numbers where a cell holds one, null where it is
 /// empty.
-#[must_use]
-pub fn table(table: &Csv) -> Value {
+fn table(table: &Csv) -> Value {
     let cell = |cell: &String| if cell.is_empty() { Value::Null } else { scalar(cell) };
     let row = |cells: &Vec<String>| {
         table.header.iter().cloned().zip(cells.iter().map(cell)).collect::<Map<_, _>>().into()
