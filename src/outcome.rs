@@ -8,7 +8,7 @@ use headway_sim::report::folder::Folder;
 use headway_sim::report::json;
 use headway_sim::report::plot::{self, Picture};
 use headway_sim::report::results::{Kind, Results};
-use headway_sim::sweep::{Outcome, Plan, Planned};
+use headway_sim::sweep::{Outcome, Plan, Planned, Trouble};
 
 use crate::failure::Failure;
 use crate::headline;
@@ -38,11 +38,13 @@ pub(crate) fn warn(plan: &Plan) {
 
 /// Whether two warnings differ in nothing but their numbers.
 fn is_same(one: &Diagnostic, other: &Diagnostic) -> bool {
-    let shape = |item: &Diagnostic| {
-        let words = item.message.split(|letter: char| !letter.is_alphabetic());
-        words.filter(|word| !word.is_empty()).map(str::to_owned).collect::<Vec<_>>()
-    };
-    one.origin == other.origin && shape(one) == shape(other)
+    let place = |item: &Diagnostic| (item.origin.source, item.origin.start);
+    place(one) == place(other) && words(&one.message).eq(words(&other.message))
+}
+
+/// The words of a message, without its numbers.
+fn words(message: &str) -> impl Iterator<Item = &str> {
+    message.split(|letter: char| !letter.is_alphabetic()).filter(|word| !word.is_empty())
 }
 
 /// Which points something is said about, the first of them in words.
@@ -126,25 +128,31 @@ pub(crate) fn judge(
     scenario: &Path,
     overrides: &Overrides,
 ) -> Result<(), Failure> {
-    let mut said: Vec<(usize, &str)> = Vec::new();
+    let mut said: Vec<&Trouble> = Vec::new();
+    let alike = |one: &Trouble, other: &Trouble| {
+        one.point == other.point && words(&one.what).eq(words(&other.what))
+    };
     for trouble in &outcome.trouble {
-        let point = &plan.points()[trouble.point];
-        // One message per point and kind is enough for what is merely suspicious.
-        if !trouble.fatal && said.contains(&(trouble.point, &trouble.what)) {
+        if said.iter().any(|other| alike(other, trouble)) {
             continue;
         }
-        said.push((trouble.point, &trouble.what));
+        said.push(trouble);
+        let point = &plan.points()[trouble.point];
         let severity = if trouble.fatal { "error" } else { "warning" };
         let place = match point.values.is_empty() {
             true => String::new(),
             false => format!("{}: ", point.set.join(", ")),
         };
-        let (replication, what) = (trouble.replication, &trouble.what);
-        terminal::note(&format!("{severity}: {place}replication {replication} {what}"));
-        terminal::note(&format!(
-            "repeat it: {}",
-            repeat(scenario, overrides, &point.set, replication)
-        ));
+        let Trouble { replication, what, .. } = trouble;
+        let others = outcome.trouble.iter().filter(|other| alike(other, trouble)).count() - 1;
+        let others = match others {
+            0 => String::new(),
+            1 => " (and 1 other replication likewise)".to_owned(),
+            more => format!(" (and {more} other replications likewise)"),
+        };
+        terminal::note(&format!("{severity}: {place}replication {replication} {what}{others}"));
+        let command = repeat(scenario, overrides, &point.set, *replication);
+        terminal::note(&format!("repeat it: {command}"));
     }
     match outcome.trouble.iter().any(|trouble| trouble.fatal) {
         true => Err(Failure::Negative),

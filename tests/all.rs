@@ -16,6 +16,7 @@ mod all {
     mod identity;
     mod import;
     mod killed;
+    mod live_files;
     mod outcome;
     mod pages;
     mod pipe;
@@ -24,5 +25,7 @@ mod all {
     mod record;
     mod scenario_keys;
     mod silence;
+    mod stall;
+    mod wrong_configurations;
     mod wrong_input;
 }

@@ -7,6 +7,8 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+use crate::digest::mix;
+
 macro_rules! id {
     ($($(#[$doc:meta])* $name:ident($int:ty), $prefix:literal;)*) => {$(
         $(#[$doc])*
@@ -41,4 +43,12 @@ id! {
     GroupId(u64), "group ";
     /// A serving replica. Made by the driver.
     ReplicaId(u32), "replica ";
+}
+
+/// The hash of an id. Ids are given out in order, and those in use lie close together: their low
+/// bits choose the place in the table, so that neighbours share cache lines. Only the top bits,
+/// which tell entries of one place apart, are mixed.
+pub(crate) const fn hash_of_id(id: u64) -> u64 {
+    const TAG: u64 = 0x7f << 57;
+    (mix(id) & TAG) | (id & !TAG)
 }

@@ -18,6 +18,9 @@ use crate::world::World;
 /// nothing was due in the world, nothing will happen any more.
 const IDLE_TICKS: u32 = 1000;
 
+/// After fewer steps a long time without one may be chance.
+const FEW_STEPS: u64 = 4;
+
 /// What a run is asked for, beside its scenario.
 #[derive(Default)]
 pub struct RunOptions<'a> {
@@ -81,7 +84,7 @@ pub struct RunResult {
     pub warm: bool,
     /// Its train steps, those of the warm-up included.
     pub course: Course,
-    /// It went on for more than half of its time without training, after it had trained.
+    /// It had trained, and then went on for more than half of its time without.
     pub silence: Option<Silence>,
     /// Why it ended.
     pub ended: Ended,
@@ -103,6 +106,20 @@ pub enum RunFailure {
     /// The record could not be written.
     #[error("the record could not be written: {0}")]
     Record(#[from] std::io::Error),
+}
+
+impl Silence {
+    /// Whether it would have lasted for ever: nothing serves any more.
+    #[must_use]
+    pub const fn is_for_good(&self) -> bool {
+        matches!(self.end, Stall::NoReplica)
+    }
+}
+
+impl std::fmt::Display for Silence {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "trained nothing after {}: {}", self.since, self.end)
+    }
 }
 
 /// Runs one replication of a scenario.
@@ -281,7 +298,7 @@ impl<'a> Run<'a> {
     fn silence(&self, end: Time) -> Option<Silence> {
         let (steps, since) = self.steps;
         let late = end.since(since) > since.since(Time::ZERO);
-        let silent = steps > 0 && late && !self.core.gauges().training;
+        let silent = steps >= FEW_STEPS && late && !self.core.gauges().training;
         silent.then(|| Silence { since, end: self.core.stall() })
     }
 

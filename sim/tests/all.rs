@@ -8,6 +8,7 @@ mod all {
     mod committed;
     mod goldens;
     mod import;
+    mod panics;
     mod properties;
     mod random_worlds;
     mod reference;

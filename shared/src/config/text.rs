@@ -33,13 +33,22 @@ pub(super) fn parse_toml(source: SourceId, text: &str, findings: &Findings) -> T
         }
         // After the first the parser guesses what was meant, and finds more than there is.
         if !std::mem::replace(&mut broken, true) {
-            let message = error.message().trim_end().replace('\n', "; ");
-            findings.push(Diagnostic::error(origin, message).help(
-                "this is TOML: `key = value` lines below `[section]` headers, text in quotes",
-            ));
+            findings.push(toml_error(&error, origin, text.get(span).unwrap_or("")));
         }
     }
     toml_table(document.get_ref(), source, 0)
+}
+
+fn toml_error(error: &toml::de::Error, origin: Origin, at: &str) -> Diagnostic {
+    let bare = at.starts_with(|first: char| first.is_ascii_alphabetic())
+        && at.chars().all(|letter| letter.is_ascii_alphanumeric() || "-_".contains(letter));
+    if bare && error.message().contains("expected") {
+        let message = format!("`{at}` is no value");
+        return Diagnostic::error(origin, message).help(format!("text stands in quotes: \"{at}\""));
+    }
+    let message = error.message().trim_end().replace('\n', "; ");
+    Diagnostic::error(origin, message)
+        .help("this is TOML: `key = value` lines below `[section]` headers, text in quotes")
 }
 
 /// Reads one TOML value that stands at byte `offset` of a source; `None` if it is not one.

@@ -139,25 +139,23 @@ impl Scheduler {
         if self.operator_paused {
             return Err(Refusal::Paused);
         }
+        let needs_place = self.needs_place(slot);
+        let replica = self.route(slot, needs_place)?;
+        if needs_place && !self.room_to_reserve() {
+            return Err(Refusal::QueueFull);
+        }
+        let trains = self.turns[slot].purpose == Purpose::Train;
+        let limit = self.config.policy_serving.max_concurrent_rollouts;
+        if trains && limit > 0 && self.occupied >= limit {
+            return Err(Refusal::Concurrency);
+        }
+        Ok(replica)
+    }
+
+    /// The replica that the turn prefers of those whose weights it may use, in one pass.
+    fn route(&self, slot: Slot, needs_place: bool) -> Result<usize, Refusal> {
         let turn = &self.turns[slot];
         let trains = turn.purpose == Purpose::Train;
-        let usable = |deploy: DeployVersion| !trains || !self.is_lost(deploy.number());
-        if !self.replicas.iter().any(|replica| replica.up() && usable(replica.deploy)) {
-            return Err(Refusal::NoReplica);
-        }
-        if self.gate_window_closed() && turn.sample == NONE {
-            return Err(Refusal::WeightSync);
-        }
-        let mut open = self
-            .replicas
-            .iter()
-            .enumerate()
-            .filter(|(_, r)| r.open() && usable(r.deploy))
-            .peekable();
-        if open.peek().is_none() {
-            return Err(Refusal::WeightSync);
-        }
-        let needs_place = self.needs_place(slot);
         let floor = self.floor(slot);
         let becomes_sample = trains && turn.sample == NONE;
         let admits = |deploy: DeployVersion| {
@@ -169,18 +167,28 @@ impl Scheduler {
             Routing::LeastLoaded => None,
             Routing::SessionAffine => self.sessions[turn.session].last_replica,
         };
-        let best = open
-            .filter(|(_, replica)| admits(replica.deploy))
-            .min_by_key(|(_, r)| (Some(r.id) != preferred, r.turns.len(), r.id));
-        let Some((replica, _)) = best else { return Err(Refusal::Stale) };
-        if needs_place && !self.room_to_reserve() {
-            return Err(Refusal::QueueFull);
+        let (mut whole, mut open, mut best) = (false, false, None);
+        for (index, replica) in self.replicas.iter().enumerate() {
+            if !replica.up() || (trains && self.is_lost(replica.deploy.number())) {
+                continue;
+            }
+            whole = true;
+            if replica.closed {
+                continue;
+            }
+            open = true;
+            let load = (Some(replica.id) != preferred, replica.turns.len(), replica.id);
+            if best.is_none_or(|(least, _)| load < least) && admits(replica.deploy) {
+                best = Some((load, index));
+            }
         }
-        let limit = self.config.policy_serving.max_concurrent_rollouts;
-        if trains && limit > 0 && self.occupied >= limit {
-            return Err(Refusal::Concurrency);
+        if !whole {
+            return Err(Refusal::NoReplica);
         }
-        Ok(replica)
+        if !open || (turn.sample == NONE && self.gate_window_closed()) {
+            return Err(Refusal::WeightSync);
+        }
+        best.map(|(_, index)| index).ok_or(Refusal::Stale)
     }
 
     /// A sample with these weights would be discarded as soon as it is admitted: not every gate

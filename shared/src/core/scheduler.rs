@@ -448,11 +448,13 @@ impl Scheduler {
             closed: self.closed(),
             ..Gauges::default()
         };
-        for replica in self.replicas.iter().filter(|replica| replica.up()) {
-            gauges.running += replica.turns.len();
-            gauges.replicas_up += 1;
-            gauges.replicas_busy += u32::from(!replica.turns.is_empty());
-            gauges.publish_lag_sum += self.learner.publish_lag_of(replica.deploy).unwrap_or(0);
+        // Asked after every input: without branches, as replicas come and go at random.
+        for replica in &self.replicas {
+            let up = u32::from(replica.up());
+            gauges.running += up * replica.turns.len();
+            gauges.replicas_up += up;
+            gauges.replicas_busy += up * u32::from(!replica.turns.is_empty());
+            gauges.publish_lag_sum += up * self.learner.publish_lag_of(replica.deploy).unwrap_or(0);
         }
         gauges
     }

@@ -6,7 +6,7 @@
 use hashbrown::HashTable;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use crate::digest::mix;
+use crate::id::hash_of_id;
 
 /// A place in a [`Slab`].
 pub(crate) type Slot = u32;
@@ -206,16 +206,16 @@ pub(crate) struct IdMap(HashTable<(u64, Slot)>);
 
 impl IdMap {
     pub(crate) fn get(&self, id: u64) -> Option<Slot> {
-        self.0.find(mix(id), |&(key, _)| key == id).map(|&(_, slot)| slot)
+        self.0.find(hash_of_id(id), |&(key, _)| key == id).map(|&(_, slot)| slot)
     }
 
     /// Adds an id that is not in the map.
     pub(crate) fn insert(&mut self, id: u64, slot: Slot) {
-        self.0.insert_unique(mix(id), (id, slot), |&(key, _)| mix(key));
+        self.0.insert_unique(hash_of_id(id), (id, slot), |&(key, _)| hash_of_id(key));
     }
 
     pub(crate) fn remove(&mut self, id: u64) -> Option<Slot> {
-        let entry = self.0.find_entry(mix(id), |&(key, _)| key == id).ok()?;
+        let entry = self.0.find_entry(hash_of_id(id), |&(key, _)| key == id).ok()?;
         Some(entry.remove().0.1)
     }
 }

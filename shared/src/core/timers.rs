@@ -18,12 +18,22 @@ impl Scheduler {
     /// that are held.
     #[must_use]
     pub fn poll_timeout(&self) -> Option<Time> {
-        let turns = [self.hold_deadline(), self.generation_deadline(), self.cancel_deadline()];
-        let waiting = [self.park_deadline(), self.idle_deadline(), self.vote_deadline()];
-        let environments = [self.reset_deadline(), self.step_deadline()];
-        let training = self.trainer.deadlines(&self.config.policy_training);
-        let all = turns.into_iter().chain(waiting).chain(environments).chain(training);
-        all.chain([self.publication_deadline()]).flatten().min()
+        let [short, late, train] = self.trainer.deadlines(&self.config.policy_training);
+        let deadlines = [
+            self.hold_deadline(),
+            self.generation_deadline(),
+            self.cancel_deadline(),
+            self.park_deadline(),
+            self.idle_deadline(),
+            self.vote_deadline(),
+            self.reset_deadline(),
+            self.step_deadline(),
+            short,
+            late,
+            train,
+            self.publication_deadline(),
+        ];
+        deadlines.into_iter().flatten().min()
     }
 
     /// Fires every timer that is due.

@@ -2,7 +2,7 @@
 
 use hashbrown::HashTable;
 
-use crate::digest::mix;
+use crate::id::hash_of_id;
 
 /// From an id to a value. Hashed with a fixed function; nothing depends on its order.
 #[derive(Clone, Debug)]
@@ -16,7 +16,7 @@ impl<V> Default for IdTable<V> {
 
 impl<V> IdTable<V> {
     pub(super) fn get(&mut self, id: u64) -> Option<&mut V> {
-        self.0.find_mut(mix(id), |&(key, _)| key == id).map(|(_, value)| value)
+        self.0.find_mut(hash_of_id(id), |&(key, _)| key == id).map(|(_, value)| value)
     }
 
     /// Sets the value of an id, and returns the one before.
@@ -24,12 +24,12 @@ impl<V> IdTable<V> {
         if let Some(old) = self.get(id) {
             return Some(std::mem::replace(old, value));
         }
-        self.0.insert_unique(mix(id), (id, value), |&(key, _)| mix(key));
+        self.0.insert_unique(hash_of_id(id), (id, value), |&(key, _)| hash_of_id(key));
         None
     }
 
     pub(super) fn remove(&mut self, id: u64) -> Option<V> {
-        let entry = self.0.find_entry(mix(id), |&(key, _)| key == id).ok()?;
+        let entry = self.0.find_entry(hash_of_id(id), |&(key, _)| key == id).ok()?;
         Some(entry.remove().0.1)
     }
 

@@ -24,16 +24,19 @@ pub(super) fn wrong_with(result: &RunResult) -> Option<(String, bool)> {
     match &result.ended {
         Ended::Stalled(stall) => Some((format!("stalled at {}: {stall}", result.end), true)),
         Ended::Failed(error) => Some((format!("failed at {}: {error}", result.end), true)),
-        _ => {
-            let cold = "ended before its warm-up was over: its metrics include the start";
-            let silence = result.silence;
-            let silence =
-                || silence.map(|at| format!("trained nothing after {}: {}", at.since, at.end));
-            let cold = || (!result.warm).then(|| cold.to_owned());
-            let suspicion = silence::why(&result.summary).or_else(silence).or_else(cold);
-            suspicion.map(|what| (what, false))
-        }
+        _ => suspicion(result),
     }
+}
+
+fn suspicion(result: &RunResult) -> Option<(String, bool)> {
+    let silence = result.silence.as_ref();
+    if let Some(silence) = silence.filter(|silence| silence.is_for_good()) {
+        return Some((silence.to_string(), true));
+    }
+    let silence = || silence.map(ToString::to_string);
+    let cold = "ended before its warm-up was over: its metrics include the start";
+    let cold = || (!result.warm).then(|| cold.to_owned());
+    silence::why(&result.summary).or_else(silence).or_else(cold).map(|what| (what, false))
 }
 
 /// What a run gave, or the message of the panic that ended it.
