@@ -2,10 +2,8 @@
 //!
 //! Sums are folded in the order of the values, so equal runs give equal bits.
 
-mod histogram;
 mod interval;
 mod warm_up;
 
-pub use histogram::{kolmogorov_distance, quantile};
 pub use interval::{Estimate, estimate, mean, paired_difference, variance};
 pub use warm_up::{WarmUp, mser5};

@@ -30,8 +30,6 @@ pub enum Component {
     Environment = 4,
     /// A vote of a judge.
     Judge = 5,
-    /// The score of a sample.
-    Score = 6,
     /// A train step.
     Step = 7,
     /// A publication of weights.

@@ -184,6 +184,20 @@ impl Checked<'_> {
                 "write `judge_needs = \"turn\"`, or give the sessions more `turns`",
             );
         }
+        if clients.output_tokens.max() < 0.5 {
+            self.error(
+                "world.clients.output_tokens",
+                "nothing can be trained: every turn is empty",
+                "write lengths of 1 token and more",
+            );
+        }
+        if environment && self.world.environment.failure_share == 1.0 {
+            self.error(
+                "world.environment.failure_share",
+                "nothing can be trained: every reset fails",
+                "write a `failure_share` below 1",
+            );
+        }
         if training.group_size > 1 && !one_turn {
             self.error(
                 "world.clients.turns",

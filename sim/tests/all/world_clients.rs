@@ -42,6 +42,66 @@ fn two_policies_at_one_seed_see_the_same_sessions() {
     }
 }
 
+/// How long each vote (by request and turn of the vote) and each train step took.
+fn times(moments: &[Moment]) -> (BTreeMap<(u64, u32), Span>, Vec<Span>) {
+    let (mut requests, mut started) = (BTreeMap::new(), BTreeMap::new());
+    let (mut counts, mut votes): (BTreeMap<u64, u32>, _) = (BTreeMap::new(), BTreeMap::new());
+    let (mut step, mut steps) = (Time::ZERO, Vec::new());
+    for (now, input, actions) in moments {
+        match input {
+            Input::VoteEnded { vote, outcome: VoteOutcome::Score(_), .. } => {
+                if let Some((place, since)) = started.remove(&vote.0) {
+                    votes.insert(place, now.since(since));
+                }
+            }
+            Input::StepEnded { .. } => steps.push(now.since(step)),
+            _ => {}
+        }
+        for action in actions {
+            match *action {
+                Action::StartGeneration { request, sample: Some(sample), .. } => {
+                    requests.insert(sample.0, request.0);
+                }
+                Action::StartVote { vote, sample } => {
+                    let request = requests[&sample.0];
+                    let count = counts.entry(request).or_default();
+                    started.insert(vote.0, ((request, *count), *now));
+                    *count += 1;
+                }
+                Action::StartStep { .. } => step = *now,
+                _ => {}
+            }
+        }
+    }
+    (votes, steps)
+}
+
+#[test]
+fn two_policies_at_one_seed_see_the_same_times_of_judge_and_trainer() {
+    let run = |eta: &str, queue: &str| {
+        let set = [
+            eta,
+            queue,
+            "over_limit=\"hold\"",
+            "votes=2",
+            "aggregate=\"mean\"",
+            "world.judge.vote={ kind = \"lognormal\", median_sec = 3, p99_sec = 20 }",
+            "world.trainer.step={ kind = \"lognormal\", median_sec = 5, p99_sec = 40 }",
+        ];
+        times(&watch(&load(SLOTS, &set), Time::from_secs(3000)).0)
+    };
+    let (votes, steps) = run("max_head_off_policyness=0", "queue_type=\"fifo\"");
+    let (others, other_steps) = run("max_head_off_policyness=4", "queue_type=\"lifo\"");
+    let common = steps.len().min(other_steps.len());
+    assert!(common > 50 && steps != other_steps);
+    assert_eq!(steps[..common], other_steps[..common]);
+    let same: Vec<_> = votes.iter().filter(|(place, _)| others.contains_key(place)).collect();
+    assert!(same.len() > 200, "{} votes", same.len());
+    for (place, time) in same {
+        assert_eq!(*time, others[place], "{place:?}");
+    }
+}
+
 #[test]
 fn a_refused_client_tries_as_the_official_one_does_and_its_user_comes_back_later() {
     let set = [

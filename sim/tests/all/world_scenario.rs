@@ -108,7 +108,10 @@ fn more_votes_than_the_endpoint_serves_are_warned_about() {
 
 #[test]
 fn worlds_in_which_nothing_can_be_trained_are_refused() {
-    for set in [&["judge_needs=\"next_state\""][..], &["world.clients.limit=3"]] {
+    let empty = "world.clients.output_tokens={ kind = \"constant\", value = 0 }";
+    let failing = ["world.clients.environment=true", "world.environment.failure_share=1"];
+    for set in [&["judge_needs=\"next_state\""][..], &["world.clients.limit=3"], &[empty], &failing]
+    {
         assert!(problems(SLOTS, set).contains("nothing can be trained"), "{set:?}");
     }
     let side = problems(SESSIONS, &["world.clients.side_share=1"]);
