@@ -6,14 +6,17 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use headway_shared::config::Diagnostics;
+use headway_sim::sweep::Misfit;
 
-use crate::terminal;
+use crate::terminal::{self, quoted};
 
 /// Why a command did not succeed.
 #[derive(Debug)]
 pub(crate) enum Failure {
     /// The input is wrong, and it is known where.
     Diagnosed(Diagnostics),
+    /// The input is wrong at one point of a sweep.
+    Misfit(Box<Misfit>),
     /// The input is wrong: a message with its remedy.
     Input(String),
     /// It was done, and the answer is no; everything has been said.
@@ -55,6 +58,13 @@ impl Failure {
     pub(crate) fn report(&self) {
         match self {
             Self::Diagnosed(diagnostics) => terminal::diagnose(diagnostics),
+            Self::Misfit(misfit) => {
+                terminal::note(&format!("with {}:", misfit.set.join(", ")));
+                terminal::diagnose(&misfit.diagnostics);
+                if let Some(fitting) = &misfit.fitting {
+                    terminal::note(&format!("or sweep what fits: --over {}", quoted(fitting)));
+                }
+            }
             Self::Input(message) | Self::Broken(message) => terminal::note(message),
             Self::Negative | Self::Unread => {}
         }
@@ -63,7 +73,7 @@ impl Failure {
     /// 1: a threshold, invariant or comparison failed; 2: the input is wrong.
     pub(crate) fn exit_code(&self) -> ExitCode {
         match self {
-            Self::Diagnosed(_) | Self::Input(_) => ExitCode::from(2),
+            Self::Diagnosed(_) | Self::Misfit(_) | Self::Input(_) => ExitCode::from(2),
             Self::Negative | Self::Broken(_) => ExitCode::FAILURE,
             Self::Unread => ExitCode::SUCCESS,
         }
@@ -73,5 +83,11 @@ impl Failure {
 impl From<Diagnostics> for Failure {
     fn from(diagnostics: Diagnostics) -> Self {
         Self::Diagnosed(diagnostics)
+    }
+}
+
+impl From<Misfit> for Failure {
+    fn from(misfit: Misfit) -> Self {
+        Self::Misfit(Box::new(misfit))
     }
 }

@@ -53,7 +53,8 @@ pub(crate) fn sweep(results: &Results) -> String {
 
 /// A row per metric of the only point.
 pub(crate) fn run(results: &Results) -> String {
-    let mut table = empty(["metric", "mean ± 95% interval"].map(str::to_owned));
+    let value = if results.meta.replications == 1 { "value" } else { "mean ± 95% interval" };
+    let mut table = empty(["metric", value].map(str::to_owned));
     for (name, heading, form) in COLUMNS {
         let label = if heading.starts_with('\n') {
             name.replace('_', " ")

@@ -8,11 +8,13 @@ mod outcome;
 mod progress;
 mod terminal;
 
+use std::panic;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
 use commands::{compare, import, plot, replay, simulate, sweep};
+use failure::Failure;
 
 /// Predict and control off-policy staleness in asynchronous RL.
 ///
@@ -35,18 +37,27 @@ enum Command {
     Import(import::Args),
 }
 
+impl Command {
+    fn run(&self) -> Result<(), Failure> {
+        match self {
+            Self::Simulate(args) => simulate::run(args),
+            Self::Sweep(args) => sweep::run(args),
+            Self::Compare(args) => compare::run(args),
+            Self::Plot(args) => plot::run(args),
+            Self::Replay(args) => replay::run(args),
+            Self::Import(args) => import::run(args),
+        }
+    }
+}
+
 fn main() -> ExitCode {
-    let done = match Cli::parse().command {
-        Command::Simulate(args) => simulate::run(&args),
-        Command::Sweep(args) => sweep::run(&args),
-        Command::Compare(args) => compare::run(&args),
-        Command::Plot(args) => plot::run(&args),
-        Command::Replay(args) => replay::run(&args),
-        Command::Import(args) => import::run(&args),
-    };
-    match done {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(failure) => {
+    let command = Cli::parse().command;
+    panic::set_hook(Box::new(terminal::internal_error));
+    match panic::catch_unwind(|| command.run()) {
+        Ok(Ok(())) => ExitCode::SUCCESS,
+        // The hook has said what there is to say.
+        Err(_) => ExitCode::FAILURE,
+        Ok(Err(failure)) => {
             failure.report();
             failure.exit_code()
         }

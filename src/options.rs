@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use clap::ValueEnum;
-use headway_shared::config::{Diagnostics, Layers, Table};
+use headway_shared::config::{Layers, Table};
 use headway_sim::scenario::Scenario;
 
 use crate::failure::Failure;
@@ -16,9 +16,10 @@ pub(crate) struct Overrides {
     /// last one wins
     #[arg(long, value_name = "KEY=VALUE")]
     pub(crate) set: Vec<String>,
-    /// Lay a live configuration (config.toml) over the scenario: what would my present settings do?
-    #[arg(long, value_name = "FILE")]
-    pub(crate) config: Option<PathBuf>,
+    /// Lay live files over the scenario, config.toml and settings.json: what would my present
+    /// settings do? Repeatable, the last one wins
+    #[arg(long, visible_alias = "settings", value_name = "FILE")]
+    pub(crate) config: Vec<PathBuf>,
     /// Seed of all random streams [default: the scenario's]
     #[arg(long, value_name = "N")]
     pub(crate) seed: Option<u64>,
@@ -61,17 +62,17 @@ impl Output {
     }
 }
 
-/// A scenario, the tree it was read from, and what is suspicious about it.
+/// A scenario and the tree it was read from.
 pub(crate) struct Loaded {
     pub(crate) scenario: Scenario,
     pub(crate) tree: Table,
-    pub(crate) warnings: Diagnostics,
 }
 
-/// Reads a scenario with what is laid over it.
+/// Reads a scenario with what is laid over it. What is suspicious about it is said of each point of
+/// its [`Plan`](headway_sim::sweep::Plan).
 pub(crate) fn load(path: &Path, overrides: &Overrides, more: &[String]) -> Result<Loaded, Failure> {
     let mut layers = Layers::new().toml(path.display().to_string(), read(path)?);
-    if let Some(config) = &overrides.config {
+    for config in &overrides.config {
         let (name, text) = (config.display().to_string(), read(config)?);
         let is_json = config.extension().is_some_and(|extension| extension == "json");
         layers = if is_json { layers.json(name, text) } else { layers.toml(name, text) };
@@ -80,8 +81,8 @@ pub(crate) fn load(path: &Path, overrides: &Overrides, more: &[String]) -> Resul
     layers = overrides.set.iter().chain(more).chain(&seed).fold(layers, Layers::set);
     let tree = layers.merge()?.root;
     let base = path.parent().unwrap_or(Path::new("."));
-    let (scenario, warnings) = Scenario::load(&layers, base)?;
-    Ok(Loaded { scenario, tree, warnings })
+    let (scenario, _) = Scenario::load(&layers, base)?;
+    Ok(Loaded { scenario, tree })
 }
 
 fn read(path: &Path) -> Result<String, Failure> {

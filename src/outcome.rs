@@ -1,35 +1,59 @@
 //! Writing what runs gave, and saying what went wrong in them.
 
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use headway_shared::config::{Diagnostic, Diagnostics};
 use headway_sim::report::folder::Folder;
 use headway_sim::report::json;
 use headway_sim::report::plot::{self, Picture};
 use headway_sim::report::results::{Kind, Results};
-use headway_sim::sweep::{Outcome, Plan};
+use headway_sim::sweep::{Outcome, Plan, Planned, Trouble};
 
 use crate::failure::Failure;
+use crate::headline;
 use crate::options::{Format, Overrides};
-use crate::{headline, terminal};
+use crate::terminal::{self, quoted};
 
-/// Shows on stderr what is suspicious about a scenario, then what is so about single points of
-/// its sweep, each thing once.
-pub(crate) fn warn(base: &Diagnostics, plan: &Plan) {
-    terminal::diagnose(base);
-    let key = |item: &Diagnostic| format!("{:?} {}", item.origin, item.message);
-    let mut said: Vec<String> = base.items.iter().map(key).collect();
-    for point in plan.points() {
-        for item in &point.warnings.items {
-            if said.contains(&key(item)) {
-                continue;
-            }
-            said.push(key(item));
-            terminal::note(&format!("with {}:", point.set.join(", ")));
-            let (sources, items) = (point.warnings.sources.clone(), vec![item.clone()]);
-            terminal::diagnose(&Diagnostics { sources, items });
+/// Shows on stderr what is suspicious about the points of a plan: once what several of them have.
+pub(crate) fn warn(plan: &Plan) {
+    let points = plan.points();
+    let mut shown: Vec<&Diagnostic> = Vec::new();
+    for item in points.iter().flat_map(|point| &point.warnings.items) {
+        if shown.iter().any(|other| is_same(item, other)) {
+            continue;
         }
+        shown.push(item);
+        let has = |point: &&Planned| point.warnings.items.iter().any(|it| is_same(it, item));
+        let having: Vec<&Planned> = points.iter().filter(has).collect();
+        let word_by_word = |point: &&Planned| point.warnings.items.contains(item);
+        // What all have in the same words is about the scenario, whatever is swept.
+        if having.len() < points.len() || !having.iter().all(word_by_word) {
+            terminal::note(&format!("{}:", places(&having)));
+        }
+        let sources = having[0].warnings.sources.clone();
+        terminal::diagnose(&Diagnostics { sources, items: vec![item.clone()] });
+    }
+}
+
+/// Whether two warnings differ in nothing but their numbers.
+fn is_same(one: &Diagnostic, other: &Diagnostic) -> bool {
+    let place = |item: &Diagnostic| (item.origin.source, item.origin.start);
+    place(one) == place(other) && words(&one.message).eq(words(&other.message))
+}
+
+/// The words of a message, without its numbers.
+fn words(message: &str) -> impl Iterator<Item = &str> {
+    message.split(|letter: char| !letter.is_alphabetic()).filter(|word| !word.is_empty())
+}
+
+/// Which points something is said about, the first of them in words.
+fn places(points: &[&Planned]) -> String {
+    let first = points[0].set.join(", ");
+    match points.len() - 1 {
+        0 => format!("with {first}"),
+        1 => format!("with {first}, and similarly with {}", points[1].set.join(", ")),
+        more => format!("with {first}, and similarly at {more} other points"),
     }
 }
 
@@ -104,25 +128,31 @@ pub(crate) fn judge(
     scenario: &Path,
     overrides: &Overrides,
 ) -> Result<(), Failure> {
-    let mut said: Vec<(usize, &str)> = Vec::new();
+    let mut said: Vec<&Trouble> = Vec::new();
+    let alike = |one: &Trouble, other: &Trouble| {
+        one.point == other.point && words(&one.what).eq(words(&other.what))
+    };
     for trouble in &outcome.trouble {
-        let point = &plan.points()[trouble.point];
-        // One message per point and kind is enough for what is merely suspicious.
-        if !trouble.fatal && said.contains(&(trouble.point, &trouble.what)) {
+        if said.iter().any(|other| alike(other, trouble)) {
             continue;
         }
-        said.push((trouble.point, &trouble.what));
+        said.push(trouble);
+        let point = &plan.points()[trouble.point];
         let severity = if trouble.fatal { "error" } else { "warning" };
         let place = match point.values.is_empty() {
             true => String::new(),
             false => format!("{}: ", point.set.join(", ")),
         };
-        let (replication, what) = (trouble.replication, &trouble.what);
-        terminal::note(&format!("{severity}: {place}replication {replication} {what}"));
-        terminal::note(&format!(
-            "repeat it: {}",
-            repeat(scenario, overrides, &point.set, replication)
-        ));
+        let Trouble { replication, what, .. } = trouble;
+        let others = outcome.trouble.iter().filter(|other| alike(other, trouble)).count() - 1;
+        let others = match others {
+            0 => String::new(),
+            1 => " (and 1 other replication likewise)".to_owned(),
+            more => format!(" (and {more} other replications likewise)"),
+        };
+        terminal::note(&format!("{severity}: {place}replication {replication} {what}{others}"));
+        let command = repeat(scenario, overrides, &point.set, *replication);
+        terminal::note(&format!("repeat it: {command}"));
     }
     match outcome.trouble.iter().any(|trouble| trouble.fatal) {
         true => Err(Failure::Negative),
@@ -133,32 +163,10 @@ pub(crate) fn judge(
 /// The command that repeats one replication of one point.
 fn repeat(scenario: &Path, overrides: &Overrides, set: &[String], replication: u32) -> String {
     let mut words = vec!["headway simulate".to_owned(), quoted(&scenario.display().to_string())];
-    if let Some(config) = &overrides.config {
-        words.push(format!("--config {}", quoted(&config.display().to_string())));
-    }
+    let config = |path: &PathBuf| format!("--config {}", quoted(&path.display().to_string()));
+    words.extend(overrides.config.iter().map(config));
     words.extend(overrides.set.iter().chain(set).map(|set| format!("--set {}", quoted(set))));
     words.extend(overrides.seed.map(|seed| format!("--seed {seed}")));
     words.push(format!("--replication {replication}"));
     words.join(" ")
-}
-
-/// A word for a shell.
-fn quoted(word: &str) -> String {
-    let plain = |letter: char| letter.is_ascii_alphanumeric() || "-_./=,:".contains(letter);
-    if !word.is_empty() && word.chars().all(plain) {
-        return word.to_owned();
-    }
-    format!("'{}'", word.replace('\'', r"'\''"))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn words_are_quoted_where_a_shell_would_split_them() {
-        assert_eq!(quoted("a.b=1"), "a.b=1");
-        assert_eq!(quoted("a={ kind = \"x\" }"), "'a={ kind = \"x\" }'");
-        assert_eq!(quoted("it's"), r"'it'\''s'");
-    }
 }

@@ -1,6 +1,8 @@
 //! Writing to stdout and stderr.
 
+use std::backtrace::{Backtrace, BacktraceStatus};
 use std::io::{self, IsTerminal, Write};
+use std::panic::PanicHookInfo;
 
 use headway_shared::config::{Diagnostic, Diagnostics, Origin, Severity};
 use miette::{LabeledSpan, MietteDiagnostic, NamedSource, Report};
@@ -27,6 +29,18 @@ pub(crate) fn unwritten(error: &io::Error) -> Failure {
 /// Writes a line to stderr. If that fails there is nobody left to tell.
 pub(crate) fn note(text: &str) {
     let _ = writeln!(io::stderr().lock(), "{text}");
+}
+
+/// Says where Headway broke: a bug of its own, in one line; with the stack if `RUST_BACKTRACE` asks
+/// for it.
+pub(crate) fn internal_error(panic: &PanicHookInfo<'_>) {
+    let text = panic.payload_as_str().unwrap_or("no message");
+    let place = panic.location().map_or_else(String::new, |place| format!(" at {place}"));
+    note(&format!("internal error{place}: {text}"));
+    let stack = Backtrace::capture();
+    if stack.status() == BacktraceStatus::Captured {
+        note(&stack.to_string());
+    }
 }
 
 /// Shows findings on stderr: with the source around them on a terminal, else as
@@ -62,4 +76,25 @@ fn report(diagnostics: &Diagnostics, item: &Diagnostic) -> Report {
     let source = item.origin.source;
     Report::new(shown)
         .with_source_code(NamedSource::new(sources.name(source), sources.text(source).to_owned()))
+}
+
+/// A word for a shell.
+pub(crate) fn quoted(word: &str) -> String {
+    let plain = |letter: char| letter.is_ascii_alphanumeric() || "-_./=,:".contains(letter);
+    if !word.is_empty() && word.chars().all(plain) {
+        return word.to_owned();
+    }
+    format!("'{}'", word.replace('\'', r"'\''"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_are_quoted_where_a_shell_would_split_them() {
+        assert_eq!(quoted("a.b=1"), "a.b=1");
+        assert_eq!(quoted("a={ kind = \"x\" }"), "'a={ kind = \"x\" }'");
+        assert_eq!(quoted("it's"), r"'it'\''s'");
+    }
 }

@@ -1,16 +1,31 @@
-//! Tests of the command line, through the real binary.
+//! Tests of the whole: the command line through the real binary, what the documents say, and what
+//! the crates may use.
 
-#![allow(clippy::expect_used, clippy::unwrap_used, reason = "a test fails by panicking")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "a test fails by a panic"
+)]
 
 mod all {
+    mod blessed;
+    mod support;
+
     mod help;
     mod identity;
     mod import;
     mod killed;
+    mod live_files;
     mod outcome;
+    mod pages;
     mod pipe;
+    mod purity;
+    mod readme;
     mod record;
+    mod scenario_keys;
     mod silence;
-    mod support;
+    mod stall;
+    mod wrong_configurations;
     mod wrong_input;
 }

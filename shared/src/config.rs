@@ -30,7 +30,9 @@ pub use node::{Entry, Node, Table, Value};
 pub use parse::{check_sections, load_config, parse_sections};
 pub use reader::Reader;
 pub use sections::*;
-pub use settings::{Api, Judge, Logging, Serving, Settings, load_live};
+pub use settings::{
+    Api, Judge, Logging, Serving, Settings, has_settings, load_live, parse_settings,
+};
 
 #[cfg(test)]
 mod tests;

@@ -2,30 +2,37 @@
 //!
 //! No clock, no I/O, no threads, no randomness, no floats. See [`Scheduler`] for the contract.
 //!
-//! Each loop stands in the file of its name: [`admission`] and [`gate`] decide about requests,
-//! [`serving`] runs turns on replicas, [`environment`] waits for next states, [`judging`] scores,
-//! [`training`] makes batches and versions, [`sync`] brings the versions to the replicas.
-//! [`outcome`] is where samples leave, and [`timers`] where time passes.
+//! Each loop stands in the file of its name. Requests: `admission` with the rules in `gate`,
+//! `waiting`, `groups`. Serving: `serving`, and `sync` for the weights. Environments: `environment`.
+//! Judging: `judging`. Training: `output`, `training`, and `late` for what is too old. `outcome` is
+//! where samples leave the `ledger`, and `timers` where time passes; `slab`, `queue` and `ages` are
+//! what they stand in, and `audit` recounts it all.
 
 mod admission;
 mod ages;
 mod audit;
 mod environment;
 mod gate;
+mod groups;
 mod judging;
+mod late;
 mod ledger;
 mod outcome;
+mod output;
 mod queue;
 mod reconfigure;
 mod sample;
 mod scheduler;
 mod serving;
 mod slab;
+mod stall;
 mod state;
 mod sync;
 mod timers;
 mod training;
+mod waiting;
 
 pub use ledger::{Ledger, SampleState, Violation};
 pub use sample::{STAGES, STALENESS_PARTS, Sample, Stage};
 pub use scheduler::{Fate, Gauges, ReplicaView, Resolved, Scheduler};
+pub use stall::Stall;

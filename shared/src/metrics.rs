@@ -7,6 +7,7 @@ mod counts;
 mod histogram;
 mod idtable;
 mod levels;
+mod lost;
 mod observer;
 mod series;
 mod summary;

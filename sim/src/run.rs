@@ -3,7 +3,7 @@
 use std::io::Write;
 
 use headway_shared::action::{Action, RunError};
-use headway_shared::core::{Gauges, Scheduler};
+use headway_shared::core::{Fate, Gauges, Resolved, Scheduler, Stall};
 use headway_shared::digest::Digest;
 use headway_shared::input::Input;
 use headway_shared::metrics::{Observer, Summary};
@@ -17,6 +17,9 @@ use crate::world::World;
 /// The core's timers may go on when nothing else does: after so many that led to nothing, while
 /// nothing was due in the world, nothing will happen any more.
 const IDLE_TICKS: u32 = 1000;
+
+/// After fewer steps a long time without one may be chance.
+const FEW_STEPS: u64 = 4;
 
 /// What a run is asked for, beside its scenario.
 #[derive(Default)]
@@ -46,13 +49,22 @@ pub enum Ended {
     MaxInputs,
 }
 
-/// What was where when nothing could happen any more.
+/// A run that goes on and trains no more: requests keep coming, so that it never stalls.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Stall {
-    /// The core's levels.
-    pub gauges: Gauges,
-    /// Samples that a full batch needs.
-    pub batch: u64,
+pub struct Silence {
+    /// When its last train step ended.
+    pub since: Time,
+    /// The loop that blocked at its end.
+    pub end: Stall,
+}
+
+/// How a run went, train step by train step.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Course {
+    /// Mean head staleness of the samples of each step that made a version, in versions.
+    pub staleness: Vec<f64>,
+    /// How many of them the warm-up dropped.
+    pub dropped: usize,
 }
 
 /// What a run gave.
@@ -74,6 +86,10 @@ pub struct RunResult {
     pub end: Time,
     /// The warm-up was over before the run was.
     pub warm: bool,
+    /// Its train steps, those of the warm-up included.
+    pub course: Course,
+    /// It had trained, and then went on for more than half of its time without.
+    pub silence: Option<Silence>,
     /// Why it ended.
     pub ended: Ended,
 }
@@ -96,27 +112,17 @@ pub enum RunFailure {
     Record(#[from] std::io::Error),
 }
 
-impl std::fmt::Display for Stall {
-    /// Names the loop that blocks.
+impl Silence {
+    /// Whether it would have lasted for ever: nothing serves any more.
+    #[must_use]
+    pub const fn is_for_good(&self) -> bool {
+        matches!(self.end, Stall::NoReplica)
+    }
+}
+
+impl std::fmt::Display for Silence {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let Gauges { replicas_up, closed, votes, output_queue, rollout_queue, held, .. } =
-            self.gauges;
-        if replicas_up == 0 {
-            write!(f, "serving blocks: no replica holds whole weights")
-        } else if closed {
-            write!(f, "serving blocks: the gate is closed and nothing will open it")
-        } else if rollout_queue > 0 && votes == 0 {
-            write!(f, "judging blocks: {rollout_queue} samples wait and no vote is running")
-        } else if u64::from(output_queue) < self.batch {
-            write!(
-                f,
-                "training blocks: {output_queue} samples are ready, a batch needs {}, and no more \
-                 can come ({} outstanding, {held} requests held)",
-                self.batch, self.gauges.outstanding
-            )
-        } else {
-            write!(f, "training blocks: a batch is ready and no step starts")
-        }
+        write!(f, "trained nothing after {}: {}", self.since, self.end)
     }
 }
 
@@ -186,6 +192,9 @@ struct Run<'a> {
     world: World,
     observer: Observer,
     warm: bool,
+    /// Train steps so far, and when the last one ended.
+    steps: (u64, Time),
+    course: Course,
     failed: Option<RunError>,
     /// An input was handled since `tick` was asked for.
     handled: bool,
@@ -212,6 +221,8 @@ impl<'a> Run<'a> {
             world: World::new(world, config, key),
             observer: Observer::new(config, series_interval),
             warm: scenario.warmup == Default::default(),
+            steps: (0, Time::ZERO),
+            course: Course::default(),
             failed: None,
             handled: true,
             tick: None,
@@ -250,6 +261,11 @@ impl<'a> Run<'a> {
             self.world.apply(action, &self.core);
         }
         self.world.forget(self.core.resolved());
+        let steps = self.core.ledger().steps;
+        if steps > self.steps.0 {
+            self.steps = (steps, now);
+            self.course.staleness.extend(trained_staleness(self.core.resolved()));
+        }
         if !self.warm {
             self.warm_up(now);
         }
@@ -263,6 +279,7 @@ impl<'a> Run<'a> {
             && now.since(Time::ZERO) >= warmup.time
         {
             self.warm = true;
+            self.course.dropped = self.course.staleness.len();
             self.observer.reset(now, &self.core);
         }
     }
@@ -273,18 +290,25 @@ impl<'a> Run<'a> {
 
     /// Nothing will happen any more: all is done, or something blocks.
     fn nothing_left(&self) -> Ended {
-        let gauges = self.core.gauges();
-        let Gauges { held, running, rollout_queue, votes, training, .. } = gauges;
+        let Gauges { held, running, rollout_queue, votes, training, .. } = self.core.gauges();
         let waiting = held + running + rollout_queue + votes;
         // What is ready and too little for a batch is no sign of trouble at the end.
         if self.world.is_exhausted() && waiting == 0 && !training {
             return Ended::Exhausted;
         }
-        Ended::Stalled(Stall { gauges, batch: self.scenario.config.samples_per_batch() })
+        Ended::Stalled(self.core.stall())
+    }
+
+    fn silence(&self, end: Time) -> Option<Silence> {
+        let (steps, since) = self.steps;
+        let late = end.since(since) > since.since(Time::ZERO);
+        let silent = steps >= FEW_STEPS && late && !self.core.gauges().training;
+        silent.then(|| Silence { since, end: self.core.stall() })
     }
 
     fn finish(self, ended: Ended) -> Result<RunResult, RunFailure> {
         let end = self.world.now();
+        let silence = if ended == Ended::Duration { self.silence(end) } else { None };
         if let Some(record) = self.record {
             record.finish()?;
         }
@@ -297,6 +321,8 @@ impl<'a> Run<'a> {
             trained: self.core.ledger().trained,
             end,
             warm: self.warm,
+            course: self.course,
+            silence,
             ended,
         };
         match ended {
@@ -306,4 +332,13 @@ impl<'a> Run<'a> {
             _ => Ok(result),
         }
     }
+}
+
+/// Mean head staleness of the samples that were trained.
+fn trained_staleness(resolved: &[Resolved]) -> Option<f64> {
+    let trained = resolved.iter().filter(|resolved| resolved.fate == Fate::Trained);
+    let (count, sum) = trained.fold((0_u32, 0_u64), |(count, sum), resolved| {
+        (count + 1, sum + u64::from(resolved.sample.staleness_head()))
+    });
+    (count > 0).then(|| sum as f64 / f64::from(count))
 }

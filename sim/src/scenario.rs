@@ -1,8 +1,8 @@
 //! Scenarios: a world, the scheduling sections exactly as a live configuration has them, and how
 //! long to run.
 //!
-//! A scenario is a TOML file. A live `config.toml` can be laid over it ("what would my present
-//! settings do?"), and `--set key=value` over both.
+//! A scenario is a TOML file. A live `config.toml` and `settings.json` can be laid over it ("what
+//! would my present settings do?"), and `--set key=value` over all.
 
 mod capacity;
 mod check;
@@ -16,7 +16,8 @@ mod world;
 use std::path::{Path, PathBuf};
 
 use headway_shared::config::{
-    Config, Diagnostics, Document, Layers, Reader, check_sections, parse_sections,
+    Config, Diagnostic, Diagnostics, Document, Findings, Layers, Reader, Table, check_sections,
+    has_settings, parse_sections, parse_settings,
 };
 use headway_shared::digest::Digest;
 use headway_shared::time::Span;
@@ -40,6 +41,19 @@ pub struct Case {
     pub name: String,
     /// What it changes, each as `key=value`.
     pub set: Vec<String>,
+}
+
+/// A scenario has no case of that name.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the scenario has no case `{name}`\nhelp: {}", match known.as_slice() {
+    [] => "it has no cases at all: set keys one by one".to_owned(),
+    known => format!("its cases are {}", known.join(", ")),
+})]
+pub struct UnknownCase {
+    /// What was asked for.
+    pub name: String,
+    /// The names that there are.
+    pub known: Vec<String>,
 }
 
 /// A scenario, ready to run.
@@ -101,11 +115,19 @@ impl Scenario {
     /// Everything that is wrong with it.
     pub fn load(layers: &Layers, base: &Path) -> Result<(Self, Diagnostics), Diagnostics> {
         let mut document = layers.merge()?;
+        if let Some(other) = no_scenario(&document) {
+            document.findings.push(other);
+            let (Ok(diagnostics) | Err(diagnostics)) = document.finish();
+            return Err(diagnostics);
+        }
         let (head, config, world) = {
             let Document { sources, root, findings } = &mut document;
             let mut reader = Reader::new(root, sources.start(), findings);
             let head = head(reader.table("scenario"));
             let config = parse_sections(&mut reader);
+            if has_settings(root) {
+                settings(&mut reader, root, &config, findings);
+            }
             let mut columns = Columns::new(base, sources, findings);
             let variant = |set: &[String]| variant(layers, set);
             let world = world::read(&mut reader, &mut columns, findings, &variant);
@@ -154,6 +176,18 @@ impl Scenario {
         Self::load(&assignments.iter().fold(self.layers.clone(), Layers::set), &self.base)
     }
 
+    /// One of its named variants.
+    ///
+    /// # Errors
+    /// It has none of that name; the message names those that it has.
+    pub fn case(&self, name: &str) -> Result<&Case, UnknownCase> {
+        let found = self.cases.iter().find(|case| case.name == name);
+        found.ok_or_else(|| UnknownCase {
+            name: name.to_owned(),
+            known: self.cases.iter().map(|case| case.name.clone()).collect(),
+        })
+    }
+
     /// The digest of everything that decides what a run does, but for the seed. Texts about the
     /// scenario and names of files are no part of it; the numbers in the files are.
     #[must_use]
@@ -163,6 +197,32 @@ impl Scenario {
         let text =
             format!("{duration:?} {steps:?} {warmup:?} {world:?} {}", config.canonical_json());
         Digest::of(text.as_bytes())
+    }
+}
+
+/// A configuration where a scenario is wanted: one finding, not one for each key that it lacks.
+fn no_scenario(document: &Document) -> Option<Diagnostic> {
+    let Document { sources, root, .. } = document;
+    let has = |table: &str| root.get(table).is_some_and(|entry| entry.key_origin.is_in_file());
+    if has("scenario") || has("world") {
+        return None;
+    }
+    let start = sources.start();
+    let message = "this is no scenario: it has neither [scenario] nor [world]";
+    Some(Diagnostic::error(start, message).help(format!(
+        "lay a configuration over a scenario: headway simulate scenarios/openclaw.toml --config {}",
+        sources.name(start.source)
+    )))
+}
+
+/// The users' `settings.json`, as far as it concerns a simulation.
+fn settings(reader: &mut Reader<'_>, root: &Table, config: &Config, findings: &Findings) {
+    let starts_open = parse_settings(reader, config).serving.submission_enabled;
+    if let Some(entry) = root.find("serving.submission_enabled").filter(|_| !starts_open) {
+        let message = "`submission_enabled` is false: a live run starts paused and trains nothing \
+                       until someone resumes it; the simulation starts as if it were true";
+        let help = "write `\"submission_enabled\": true` once requests are to be trained on";
+        findings.push(Diagnostic::warning(entry.node.origin, message).help(help));
     }
 }
 

@@ -4,7 +4,10 @@ pub mod over;
 mod plan;
 mod replicate;
 mod silence;
+mod trouble;
+mod warm_up;
 
 pub use over::{Axis, Choice, grid};
-pub use plan::{Outcome, Plan, Planned, Progress, RunError, Trouble};
+pub use plan::{Misfit, Outcome, Plan, Planned, Progress, RunError};
 pub use replicate::replicate;
+pub use trouble::Trouble;

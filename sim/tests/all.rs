@@ -8,7 +8,9 @@ mod all {
     mod committed;
     mod goldens;
     mod import;
+    mod panics;
     mod properties;
+    mod random_worlds;
     mod reference;
     mod replica;
     mod samplers;

@@ -7,6 +7,7 @@ use headway_sim::compare;
 use headway_sim::report::folder::Folder;
 use headway_sim::report::json;
 use headway_sim::report::results::Kind;
+use headway_sim::scenario::Scenario;
 use headway_sim::sweep::{Outcome, Plan};
 
 use crate::failure::Failure;
@@ -21,6 +22,12 @@ pub(crate) struct Args {
     a: PathBuf,
     /// The second scenario, B [default: A, with what --set-b changes]
     b: Option<PathBuf>,
+    /// Take a case of A's scenario, by its name
+    #[arg(long, value_name = "NAME")]
+    case_a: Option<String>,
+    /// Take a case of B's scenario, by its name
+    #[arg(long, value_name = "NAME")]
+    case_b: Option<String>,
     /// Set a key in A alone; repeatable
     #[arg(long, value_name = "KEY=VALUE")]
     set_a: Vec<String>,
@@ -40,24 +47,37 @@ pub(crate) struct Args {
 struct Side<'a> {
     path: &'a Path,
     /// What is set in it alone.
-    set: &'a [String],
-    loaded: Loaded,
+    set: Vec<String>,
+    scenario: Scenario,
 }
 
 impl<'a> Side<'a> {
-    fn load(args: &Args, path: &'a Path, set: &'a [String]) -> Result<Self, Failure> {
-        Ok(Self { path, set, loaded: options::load(path, &args.overrides, set)? })
+    /// `set` wins over what the case sets.
+    fn load(
+        args: &Args,
+        path: &'a Path,
+        case: Option<&str>,
+        set: &[String],
+    ) -> Result<Self, Failure> {
+        let load = |set: &[String]| options::load(path, &args.overrides, set);
+        let mut all = match case {
+            Some(name) => load(&[])?.scenario.case(name).map_err(Failure::input)?.set.clone(),
+            None => Vec::new(),
+        };
+        all.extend_from_slice(set);
+        let Loaded { scenario, .. } = load(&all)?;
+        Ok(Self { path, set: all, scenario })
     }
 
     fn plan(&self, replications: u32) -> Result<Plan, Failure> {
-        let plan = Plan::new(Kind::Run, &self.loaded.scenario, &[], 0..replications)?;
-        outcome::warn(&self.loaded.warnings, &plan);
+        let plan = Plan::new(Kind::Run, &self.scenario, &[], 0..replications)?;
+        outcome::warn(&plan);
         Ok(plan)
     }
 
     fn judge(&self, args: &Args, plan: &Plan, done: &Outcome) -> Result<(), Failure> {
         let mut overrides = args.overrides.clone();
-        overrides.set.extend_from_slice(self.set);
+        overrides.set.extend_from_slice(&self.set);
         outcome::judge(done, plan, self.path, &overrides)
     }
 }
@@ -65,7 +85,7 @@ impl<'a> Side<'a> {
 /// Runs the command.
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     let [a, b] = sides(args)?;
-    let replications = args.replications.unwrap_or(a.loaded.scenario.replications.max(2));
+    let replications = args.replications.unwrap_or(a.scenario.replications.max(2));
     let (plan_a, plan_b) = (a.plan(replications)?, b.plan(replications)?);
     let bar = Bar::new(plan_a.runs() + plan_b.runs());
     let run = |plan: &Plan| {
@@ -78,7 +98,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     let differences = compare::compare(&done_a.points[0].runs, &done_b.points[0].runs);
     let csv = compare::table(&differences);
     let bytes = csv.to_bytes().map_err(Failure::broken)?;
-    let to = args.output.folder(&folder_of(&a.loaded.scenario.name, &b.loaded.scenario.name));
+    let to = args.output.folder(&folder_of(&a.scenario.name, &b.scenario.name));
     let unwritable = |error| Failure::unwritable(&to, &error);
     let mut folder = Folder::open(&to).map_err(unwritable)?;
     folder.write("compare.csv", &bytes).map_err(unwritable)?;
@@ -96,14 +116,15 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
 /// Reads both scenarios; they must differ, and have one seed.
 fn sides(args: &Args) -> Result<[Side<'_>; 2], Failure> {
     let path_b = args.b.as_ref().unwrap_or(&args.a);
-    if *path_b == args.a && args.set_a == args.set_b {
+    let a = Side::load(args, &args.a, args.case_a.as_deref(), &args.set_a)?;
+    let b = Side::load(args, path_b, args.case_b.as_deref(), &args.set_b)?;
+    if a.path == b.path && a.set == b.set {
         return Err(Failure::input(
-            "A and B are the same\nhelp: name two scenarios, or change one: --set-b KEY=VALUE",
+            "A and B are the same\nhelp: name two scenarios, or change one: --set-b KEY=VALUE, or \
+             --case-b NAME",
         ));
     }
-    let a = Side::load(args, &args.a, &args.set_a)?;
-    let b = Side::load(args, path_b, &args.set_b)?;
-    let (seed_a, seed_b) = (a.loaded.scenario.seed, b.loaded.scenario.seed);
+    let (seed_a, seed_b) = (a.scenario.seed, b.scenario.seed);
     if seed_a != seed_b {
         return Err(Failure::input(format!(
             "A has seed {seed_a} and B has seed {seed_b}: pairs need the same random numbers\n\

@@ -40,10 +40,10 @@ pub(crate) struct Args {
 
 /// Runs the command.
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
-    let Loaded { scenario, warnings, .. } = options::load(&args.scenario, &args.overrides, &[])?;
+    let Loaded { scenario, .. } = options::load(&args.scenario, &args.overrides, &[])?;
     let replications = args.replication..args.replication + args.replications;
     let plan = Plan::new(Kind::Run, &scenario, &[], replications)?;
-    outcome::warn(&warnings, &plan);
+    outcome::warn(&plan);
 
     let to = args.output.folder(&format!("{}/simulate", scenario.name));
     let unwritable = |error| Failure::unwritable(&to, &error);

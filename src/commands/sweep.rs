@@ -32,11 +32,11 @@ pub(crate) struct Args {
 
 /// Runs the command.
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
-    let Loaded { scenario, tree, warnings } = options::load(&args.scenario, &args.overrides, &[])?;
+    let Loaded { scenario, tree } = options::load(&args.scenario, &args.overrides, &[])?;
     let axes = over::parse(&expressions(args, &scenario)?, &tree, &scenario.cases)?;
     let replications = args.replications.unwrap_or(scenario.replications);
     let plan = Plan::new(Kind::Sweep, &scenario, &axes, 0..replications)?;
-    outcome::warn(&warnings, &plan);
+    outcome::warn(&plan);
 
     let to = args.output.folder(&scenario.name);
     let folder = Folder::open(&to).map_err(|error| Failure::unwritable(&to, &error))?;

@@ -111,6 +111,23 @@ fn a_comparison_says_what_differs() {
 }
 
 #[test]
+fn two_cases_can_be_compared() {
+    let dir = tempfile::tempdir().unwrap();
+    let scenario = small();
+    let scenario = scenario.to_str().unwrap();
+    let compare = |change: &[&str]| {
+        let args = ["compare", scenario, "--replications", "2", "--format", "csv"];
+        succeed(dir.path(), &[&args[..], change].concat())
+    };
+    let cases = compare(&["--case-a", "ours", "--case-b", "theirs"]);
+    assert_eq!(cases, compare(&["--set-a", "gate=headway", "--set-b", "gate=openclaw"]));
+    let unknown = run(dir.path(), &["compare", scenario, "--case-b", "yours"]);
+    assert_eq!(unknown.status.code(), Some(2));
+    let said = stderr(&unknown);
+    assert!(said.contains("no case `yours`\nhelp: its cases are ours, theirs"), "{said}");
+}
+
+#[test]
 fn a_run_that_fails_is_named_with_the_command_that_repeats_it() {
     let dir = tempfile::tempdir().unwrap();
     let scenario = small();

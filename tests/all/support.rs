@@ -10,6 +10,11 @@ pub(crate) fn small() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/small.toml")
 }
 
+/// A file of a live run, as users have it.
+pub(crate) fn live(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/live").join(name)
+}
+
 /// The binary, in a folder of its own.
 pub(crate) fn headway(folder: &Path) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_headway"));

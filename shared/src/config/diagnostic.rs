@@ -43,6 +43,19 @@ pub struct Origin {
     pub end: usize,
 }
 
+impl Origin {
+    /// Whether it is in a JSON text.
+    pub(super) const fn is_json(self) -> bool {
+        matches!(self.source.syntax, Syntax::Json)
+    }
+
+    /// Whether it is in a file, and not in a `--set`.
+    #[must_use]
+    pub const fn is_in_file(self) -> bool {
+        !matches!(self.source.syntax, Syntax::Set)
+    }
+}
+
 /// A place as people count: both from 1, columns in characters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Position {

@@ -112,6 +112,15 @@ pub(super) fn drop_rivals(lower: &mut Table, upper: &Table) {
     }
 }
 
+/// `--set` is a question, "what if?": it beats what `settings.json` says again, which between files
+/// is a contradiction.
+pub(super) fn drop_setting(lower: &mut Table, set: &Table) {
+    let pauses = ["policy_serving.sync_mode", "policy_serving.weight_sync_pause"];
+    if pauses.iter().any(|path| set.find(path).is_some()) {
+        lower.remove("serving.pause_on_weight_sync");
+    }
+}
+
 /// Where a document gives the value of a key, under whichever name.
 #[must_use]
 pub fn locate<'t>(tree: &'t Table, path: &str) -> Option<&'t Entry> {

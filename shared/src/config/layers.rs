@@ -55,6 +55,9 @@ impl Layers {
                 Syntax::Set => parse_set(source, text, &root, &findings),
             };
             keys::drop_rivals(&mut root, &layer);
+            if *syntax == Syntax::Set {
+                keys::drop_setting(&mut root, &layer);
+            }
             root.merge(layer);
         }
         if findings.has_errors() {

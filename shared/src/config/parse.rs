@@ -43,16 +43,14 @@ pub fn parse_sections(root: &mut Reader<'_>) -> Config {
     config
 }
 
-/// Applies the rules between keys; what breaks one is reported at the keys that take part. Does
+/// Applies the rules between keys, settings included; what breaks one is reported at the keys that take part. Does
 /// nothing where the keys themselves are wrong.
 pub fn check_sections(document: &Document, config: &Config) {
-    if !document.findings.has_errors() {
-        apply_rules(document, config);
+    if document.findings.has_errors() {
+        return;
     }
-}
-
-pub(super) fn apply_rules(document: &Document, config: &Config) {
     contradictions(document, config);
+    contradicting_pause(document, config);
     for problem in check(config) {
         let mut places = problem.keys().into_iter().filter_map(|path| locate(&document.root, path));
         // Defaults break no rule, so that at least one of the keys is given.
@@ -110,7 +108,7 @@ fn contradict(document: &Document, one: &Entry, other: &Entry, help: &str) {
 }
 
 /// A setting of the users' `settings.json` that says again what a section says, and differently.
-pub(super) fn check_pause(document: &Document, config: &Config) {
+fn contradicting_pause(document: &Document, config: &Config) {
     let Some(setting) = document.root.find("serving.pause_on_weight_sync") else { return };
     let pauses = config.policy_serving.sync_mode.pauses();
     if setting.node.value == Value::Boolean(pauses) {

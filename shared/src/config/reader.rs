@@ -314,11 +314,15 @@ pub(crate) fn did_you_mean(word: &str, candidates: &[&str], otherwise: &str) -> 
 
 /// The candidate that is most like `word`, if it is like it at all.
 pub(crate) fn nearest<'c>(word: &str, candidates: &[&'c str]) -> Option<&'c str> {
-    candidates
+    // `median` for `median_sec`: the unit was left out.
+    let longer =
+        |candidate: &&&str| candidate.strip_prefix(word).is_some_and(|rest| rest.starts_with('_'));
+    let near = candidates
         .iter()
         .map(|candidate| (strsim::damerau_levenshtein(word, candidate), *candidate))
         // Up to a third of the letters may differ.
         .filter(|(distance, candidate)| distance * 3 <= candidate.len().max(word.len()))
         .min_by_key(|(distance, _)| *distance)
-        .map(|(_, candidate)| candidate)
+        .map(|(_, candidate)| candidate);
+    near.or_else(|| candidates.iter().find(longer).copied())
 }

@@ -2,7 +2,8 @@
 
 use super::diagnostic::Diagnostics;
 use super::layers::Layers;
-use super::parse::{apply_rules, check_pause, parse_sections};
+use super::node::Table;
+use super::parse::{check_sections, parse_sections};
 use super::reader::Reader;
 use super::sections::Config;
 use crate::time::Span;
@@ -66,16 +67,26 @@ pub fn load_live(layers: &Layers) -> Result<(Config, Settings, Diagnostics), Dia
     let document = layers.merge()?;
     let mut root = document.reader();
     let config = parse_sections(&mut root);
-    let settings = parse_settings(&mut root, config.policy_serving.sync_mode.pauses());
+    let settings = parse_settings(&mut root, &config);
     root.finish();
-    if !document.findings.has_errors() {
-        apply_rules(&document, &config);
-        check_pause(&document, &config);
-    }
+    check_sections(&document, &config);
     document.finish().map(|warnings| (config, settings, warnings))
 }
 
-fn parse_settings(root: &mut Reader<'_>, pauses: bool) -> Settings {
+/// The sections of `settings.json`.
+const SECTIONS: [&str; 4] = ["api", "serving", "judge", "logging"];
+
+/// Whether a JSON text of a document holds a section of `settings.json`.
+#[must_use]
+pub fn has_settings(root: &Table) -> bool {
+    let is_json = |section| root.get(section).is_some_and(|entry| entry.key_origin.is_json());
+    SECTIONS.into_iter().any(is_json)
+}
+
+/// Takes the settings out of a document; its other sections are left to the caller, who then calls
+/// [`check_sections`]. `config` is what its scheduling sections say.
+pub fn parse_settings(root: &mut Reader<'_>, config: &Config) -> Settings {
+    let pauses = config.policy_serving.sync_mode.pauses();
     let mut api = root.table("api");
     let (url, variable) = (base_url(&mut api), api_key_env(&mut api));
     let timeout = api.span_sec("timeout_sec", Span::from_secs(60));

@@ -10,25 +10,45 @@ use toml::de::{DeInteger, DeTable, DeValue};
 use super::diagnostic::{Diagnostic, Findings, Origin, SourceId};
 use super::node::{Entry, Node, Table, Value};
 
+/// What the parser calls a key that is given twice.
+const DUPLICATE: &str = "duplicate key";
+
 /// Reads a TOML document. What is wrong goes to `findings`; the rest is still there.
 #[must_use]
 pub(super) fn parse_toml(source: SourceId, text: &str, findings: &Findings) -> Table {
-    let (document, errors) = DeTable::parse_recoverable(text);
+    let (document, mut errors) = DeTable::parse_recoverable(text);
+    let place = |error: &toml::de::Error| error.span().unwrap_or(0..0);
+    errors.sort_by_key(|error| place(error).start);
+    let mut broken = false;
     for error in errors {
-        let span = error.span().unwrap_or(0..0);
+        let span = place(&error);
         let origin = at(source, &span, 0);
-        findings.push(match error.message() {
-            "duplicate key" => {
-                let key = text.get(span).unwrap_or("a key");
+        if error.message() == DUPLICATE {
+            let key = text.get(span).unwrap_or("a key");
+            findings.push(
                 Diagnostic::error(origin, format!("`{key}` is given twice"))
-                    .help("keep one of them")
-            }
-            message => Diagnostic::error(origin, message.trim_end().replace('\n', "; ")).help(
-                "this is TOML: `key = value` lines below `[section]` headers, text in quotes",
-            ),
-        });
+                    .help("keep one of them"),
+            );
+            continue;
+        }
+        // After the first the parser guesses what was meant, and finds more than there is.
+        if !std::mem::replace(&mut broken, true) {
+            findings.push(toml_error(&error, origin, text.get(span).unwrap_or("")));
+        }
     }
     toml_table(document.get_ref(), source, 0)
+}
+
+fn toml_error(error: &toml::de::Error, origin: Origin, at: &str) -> Diagnostic {
+    let bare = at.starts_with(|first: char| first.is_ascii_alphabetic())
+        && at.chars().all(|letter| letter.is_ascii_alphanumeric() || "-_".contains(letter));
+    if bare && error.message().contains("expected") {
+        let message = format!("`{at}` is no value");
+        return Diagnostic::error(origin, message).help(format!("text stands in quotes: \"{at}\""));
+    }
+    let message = error.message().trim_end().replace('\n', "; ");
+    Diagnostic::error(origin, message)
+        .help("this is TOML: `key = value` lines below `[section]` headers, text in quotes")
 }
 
 /// Reads one TOML value that stands at byte `offset` of a source; `None` if it is not one.

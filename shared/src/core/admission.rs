@@ -2,12 +2,12 @@
 
 use super::gate::GateView;
 use super::queue::SampleQueue;
-use super::slab::{List, NONE, Slot};
-use super::state::{Entry, Group, Limits, Purpose, Turn, TurnState};
+use super::slab::{NONE, Slot};
+use super::state::{Entry, Limits, Purpose, Turn, TurnState};
 use super::{Sample, SampleState, Scheduler, Stage, Violation};
 use crate::action::{Action, Discard, Refusal};
 use crate::config::{DropPolicy, GateKind, OverLimit, Queue, Routing};
-use crate::id::{GroupId, RequestId, SampleId};
+use crate::id::{RequestId, SampleId};
 use crate::input::{Request, TurnType};
 use crate::time::{Span, Time};
 use crate::version::{DeployVersion, RolloutVersion};
@@ -16,7 +16,7 @@ use crate::version::{DeployVersion, RolloutVersion};
 const MAX_RETRY_AFTER: Span = Span::from_secs(60);
 const MIN_RETRY_AFTER: Span = Span::from_secs(1);
 
-fn reserves(queue: &Queue) -> bool {
+pub(super) fn reserves(queue: &Queue) -> bool {
     queue.drop_policy == DropPolicy::Reject
 }
 
@@ -84,7 +84,7 @@ impl Scheduler {
     }
 
     /// Why waiting could not help this turn.
-    fn hopeless(&self, slot: Slot) -> Option<Refusal> {
+    pub(super) fn hopeless(&self, slot: Slot) -> Option<Refusal> {
         if self.ended.is_some() {
             return Some(Refusal::Ended);
         }
@@ -103,14 +103,8 @@ impl Scheduler {
         !self.held.is_empty() && self.needs_place(slot)
     }
 
-    /// The group whose seat the turn has.
-    fn group_slot(&self, slot: Slot) -> Option<Slot> {
-        let turn = &self.turns[slot];
-        self.group_of.get(turn.group.filter(|_| turn.seated)?.0)
-    }
-
     /// The turn needs a free place: it has none through its group, its session, or an attempt.
-    fn needs_place(&self, slot: Slot) -> bool {
+    pub(super) fn needs_place(&self, slot: Slot) -> bool {
         let turn = &self.turns[slot];
         if turn.purpose != Purpose::Train || turn.sample != NONE {
             return false;
@@ -122,7 +116,7 @@ impl Scheduler {
     }
 
     /// Turns of the session wait for its end, so that it must be able to reach it.
-    fn session_reserved(&self, session: Slot) -> bool {
+    pub(super) fn session_reserved(&self, session: Slot) -> bool {
         let session = &self.sessions[session];
         !self.config.reward_judging.fire_on_turn_end && session.samples > 0 && !session.ended
     }
@@ -141,7 +135,7 @@ impl Scheduler {
     }
 
     /// The least loaded replica that may take the turn.
-    fn find_replica(&self, slot: Slot) -> Result<usize, Refusal> {
+    pub(super) fn find_replica(&self, slot: Slot) -> Result<usize, Refusal> {
         if self.operator_paused {
             return Err(Refusal::Paused);
         }
@@ -163,8 +157,11 @@ impl Scheduler {
         let turn = &self.turns[slot];
         let trains = turn.purpose == Purpose::Train;
         let floor = self.floor(slot);
+        let becomes_sample = trains && turn.sample == NONE;
         let admits = |deploy: DeployVersion| {
-            deploy >= floor && (!needs_place || self.gate.capacity(&self.gate_view(deploy)) > 0)
+            deploy >= floor
+                && !(becomes_sample && self.born_too_old(deploy))
+                && (!needs_place || self.gate.capacity(&self.gate_view(deploy)) > 0)
         };
         let preferred = match self.config.policy_serving.routing {
             Routing::LeastLoaded => None,
@@ -192,6 +189,12 @@ impl Scheduler {
             return Err(Refusal::WeightSync);
         }
         best.map(|(_, index)| index).ok_or(Refusal::Stale)
+    }
+
+    /// A sample with these weights would be discarded as soon as it is admitted: not every gate
+    /// looks at the publish lag.
+    fn born_too_old(&self, deploy: DeployVersion) -> bool {
+        self.learner.publish_lag_of(deploy).is_some_and(|lag| lag > self.limits().lowest())
     }
 
     /// The oldest weights a turn may be generated with.
@@ -286,76 +289,6 @@ impl Scheduler {
         self.output.reserved += u32::from(entry.reserved_output);
     }
 
-    /// Counts the turn among its group's members to come.
-    fn take_seat(&mut self, slot: Slot) {
-        let turn = &self.turns[slot];
-        let size = self.config.policy_training.group_size;
-        if turn.purpose != Purpose::Train || size == 1 || turn.seated {
-            return;
-        }
-        let Some(id) = turn.group else { return };
-        let group = match self.group_of.get(id.0) {
-            Some(group) => group,
-            None => self.open_group(id, size),
-        };
-        self.groups[group].requested += 1;
-        self.turns[slot].seated = true;
-    }
-
-    /// The turn will be no member of its group.
-    fn leave_seat(&mut self, slot: Slot) {
-        let Some(group) = self.group_slot(slot) else { return };
-        self.turns[slot].seated = false;
-        self.groups[group].requested -= 1;
-        self.forget_group_if_over(group);
-    }
-
-    /// Makes the turn a member of its group; the first member takes the group's place.
-    fn join_group(&mut self, slot: Slot, deploy: DeployVersion) -> Slot {
-        let Some(group) = self.group_slot(slot) else { return NONE };
-        let entry = &mut self.groups[group];
-        entry.consumed += 1;
-        if entry.placed {
-            return group;
-        }
-        entry.placed = true;
-        entry.floor = deploy;
-        entry.representative = NONE;
-        let coming = entry.size - (entry.consumed - 1);
-        entry.reserved_rollout = coming * u32::from(reserves(&self.config.queue.rollout));
-        entry.reserved_output = coming * u32::from(reserves(&self.config.queue.output));
-        self.rollout.reserved += entry.reserved_rollout;
-        self.output.reserved += entry.reserved_output;
-        self.places += 1;
-        while let Some(mate) = self.groups[group].held.pop_front(&mut self.turn_links) {
-            self.turns[mate].state = TurnState::InLine;
-            self.line.push_back(&mut self.turn_links, mate);
-            self.admission_due = true;
-        }
-        group
-    }
-
-    fn open_group(&mut self, id: GroupId, size: u32) -> Slot {
-        let group = self.groups.insert(Group {
-            id,
-            size,
-            requested: 0,
-            consumed: 0,
-            scored: 0,
-            members: List::default(),
-            floor: DeployVersion::default(),
-            representative: NONE,
-            held: List::default(),
-            placed: false,
-            ready: false,
-            dead: false,
-            reserved_rollout: 0,
-            reserved_output: 0,
-        });
-        self.group_of.insert(id.0, group);
-        group
-    }
-
     fn serve_only(&mut self, slot: Slot, reason: Refusal) {
         self.turns[slot].purpose = Purpose::ServeOnly;
         match self.find_replica(slot) {
@@ -374,144 +307,8 @@ impl Scheduler {
         }
     }
 
-    /// A member is served and will not come again: its group has one fewer to wait for.
-    fn member_served_only(&mut self, group: Slot) {
-        let entry = &mut self.groups[group];
-        entry.consumed += 1;
-        let (rollout, output) = (entry.reserved_rollout.min(1), entry.reserved_output.min(1));
-        entry.reserved_rollout -= rollout;
-        entry.reserved_output -= output;
-        self.rollout.reserved -= rollout;
-        self.output.reserved -= output;
-        match self.groups[group].placed {
-            true => self.check_group(group, Discard::GroupTooSmall),
-            false => self.forget_group_if_over(group),
-        }
-    }
-
-    fn hold(&mut self, slot: Slot) {
-        let needs_place = self.needs_place(slot);
-        let turn = &self.turns[slot];
-        let request = turn.request;
-        if turn.purpose == Purpose::Train {
-            self.ledger.held += 1;
-        }
-        self.hold_timers.push_back(&mut self.turn_timer_links, slot);
-        self.act(Action::Hold { request });
-        if !needs_place {
-            self.turns[slot].state = TurnState::InLine;
-            return self.line.push_back(&mut self.turn_links, slot);
-        }
-        match self.group_slot(slot) {
-            Some(group) if self.groups[group].representative != NONE => {
-                self.turns[slot].state = TurnState::HeldWithGroup;
-                self.groups[group].held.push_back(&mut self.turn_links, slot);
-            }
-            group => {
-                if let Some(group) = group {
-                    self.groups[group].representative = slot;
-                }
-                self.held.push_back(&mut self.turn_links, slot);
-            }
-        }
-    }
-
-    /// Takes a waiting turn out of its line, whichever it is in.
-    fn leave_line(&mut self, slot: Slot) {
-        match self.turns[slot].state {
-            TurnState::InLine => self.line.remove(&mut self.turn_links, slot),
-            TurnState::HeldWithGroup => {
-                if let Some(group) = self.group_slot(slot) {
-                    self.groups[group].held.remove(&mut self.turn_links, slot);
-                }
-            }
-            _ => {
-                self.held.remove(&mut self.turn_links, slot);
-                self.promote_group_mate(slot);
-            }
-        }
-        let turn = &self.turns[slot];
-        if turn.attempt == 0 {
-            self.hold_timers.remove(&mut self.turn_timer_links, slot);
-            self.ledger.held -= u64::from(turn.purpose == Purpose::Train);
-        }
-    }
-
-    /// A turn that was held for its whole group leaves: its next mate is held instead.
-    fn promote_group_mate(&mut self, slot: Slot) {
-        let Some(group) = self.group_slot(slot) else { return };
-        self.groups[group].representative = NONE;
-        if let Some(mate) = self.groups[group].held.pop_front(&mut self.turn_links) {
-            self.groups[group].representative = mate;
-            self.turns[mate].state = TurnState::Held;
-            self.held.push_front(&mut self.turn_links, mate);
-            self.admission_due = true;
-        }
-    }
-
-    /// Starts what can be started of the turns that wait.
-    pub(super) fn start_waiting_turns(&mut self) {
-        while std::mem::take(&mut self.admission_due) {
-            if self.ended.is_some() {
-                self.refuse_waiting_turns();
-            }
-            self.start_line();
-            while let Some(slot) = self.held.front() {
-                let Ok(replica) = self.find_replica(slot) else { break };
-                self.start_held(slot, replica);
-            }
-        }
-    }
-
-    /// Turns that need no place may overtake one another: each waits for something of its own.
-    fn start_line(&mut self) {
-        let mut next = self.line.front();
-        while let Some(slot) = next {
-            next = self.line.after(&self.turn_links, slot);
-            let fresh = self.turns[slot].attempt == 0;
-            if let Some(reason) = self.hopeless(slot).filter(|_| fresh) {
-                self.leave_line(slot);
-                self.refuse(slot, reason);
-                continue;
-            }
-            match self.find_replica(slot) {
-                Ok(replica) => {
-                    self.leave_line(slot);
-                    self.start_turn(slot, replica);
-                }
-                Err(_) if !self.replicas.iter().any(|replica| replica.open()) => break,
-                Err(_) => {}
-            }
-        }
-    }
-
-    fn start_held(&mut self, slot: Slot, replica: usize) {
-        self.held.remove(&mut self.turn_links, slot);
-        self.hold_timers.remove(&mut self.turn_timer_links, slot);
-        self.ledger.held -= 1;
-        self.start_turn(slot, replica);
-    }
-
-    fn refuse_waiting_turns(&mut self) {
-        while let Some(slot) = self.line.front().or_else(|| self.held.front()) {
-            self.leave_line(slot);
-            if self.turns[slot].attempt == 0 {
-                self.refuse(slot, Refusal::Ended);
-            } else {
-                self.drop_turn(slot, Discard::Aborted);
-            }
-        }
-    }
-
-    pub(super) fn hold_expired(&mut self) {
-        if let Some(slot) = self.hold_timers.front() {
-            self.leave_line(slot);
-            self.refuse(slot, Refusal::HoldExpired);
-        }
-    }
-
     /// Refuses a turn that has not started.
-    fn refuse(&mut self, slot: Slot, reason: Refusal) {
+    pub(super) fn refuse(&mut self, slot: Slot, reason: Refusal) {
         let Turn { request, purpose, last, session, .. } = self.turns[slot];
         if reason == Refusal::WeightSync {
             let in_window = self.weights.current.is_some() || self.gate_window_closed();
@@ -531,19 +328,6 @@ impl Scheduler {
         self.end_turn(slot, None);
         if last {
             self.end_session(session);
-        }
-    }
-
-    /// A member of a dead group came, and was refused: it will not come again.
-    fn count_dead_member(&mut self, slot: Slot) {
-        let turn = &self.turns[slot];
-        let Some(group) = turn.group.and_then(|id| self.group_of.get(id.0)) else { return };
-        let seated = turn.seated;
-        let entry = &mut self.groups[group];
-        if entry.dead {
-            entry.requested += u32::from(!seated);
-            entry.consumed += 1;
-            self.forget_group_if_over(group);
         }
     }
 

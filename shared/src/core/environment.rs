@@ -2,7 +2,7 @@
 
 use super::slab::{List, Slot};
 use super::state::{Environment, Session};
-use super::{SampleState, Scheduler, Stage};
+use super::{SampleState, Scheduler, Stage, Violation};
 use crate::action::{Action, Discard};
 use crate::config::JudgeNeeds;
 use crate::id::SessionId;
@@ -266,6 +266,7 @@ impl Scheduler {
                 return;
             };
             self.environments += 1;
+            self.ensure(limit == 0 || self.environments <= limit, Violation::Environments);
             self.sessions[slot].environment_tries = 0;
             self.reset_environment(slot);
         }

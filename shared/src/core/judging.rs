@@ -162,6 +162,8 @@ impl Scheduler {
         self.vote_of.insert(id.0, vote);
         self.vote_timers.push_back(&mut self.vote_links, vote);
         self.ledger.votes += 1;
+        let within = self.votes.len() <= self.config.reward_judging.judge_concurrency as usize;
+        self.ensure(within, Violation::Votes);
         self.act(Action::StartVote { vote: id, sample });
     }
 

@@ -99,7 +99,7 @@ impl Scheduler {
         }
     }
 
-    fn count_rejection(&mut self, reason: Discard) {
+    pub(super) fn count_rejection(&mut self, reason: Discard) {
         let counts = self.config.policy_training.batch_counts == BatchCounts::Results;
         if counts && reason.is_rejection() {
             self.trainer.rejected.push_back(self.next_entry);
@@ -129,80 +129,5 @@ impl Scheduler {
     pub(super) fn release_output_room(&mut self, slot: Slot) {
         let held = std::mem::take(&mut self.samples[slot].reserved_output);
         self.output.reserved -= u32::from(held);
-    }
-}
-
-/// Groups.
-impl Scheduler {
-    /// A member has left, or has its score: the group may be ready, or lost.
-    pub(super) fn check_group(&mut self, slot: Slot, reason: Discard) {
-        let Some(group) = self.groups.get(slot) else { return };
-        let alive = group.members.len();
-        let possible = alive + group.size.saturating_sub(group.consumed);
-        if group.dead {
-            return self.forget_group_if_over(slot);
-        }
-        if possible < self.config.policy_training.min_group_size.clamp(1, group.size) {
-            self.kill_group(slot, reason);
-        } else if !group.ready && group.consumed >= group.size && group.scored == alive {
-            self.group_ready(slot);
-        }
-    }
-
-    /// The whole group is discarded; members yet to come are refused.
-    pub(super) fn kill_group(&mut self, slot: Slot, reason: Discard) {
-        self.release_unclaimed_room(slot);
-        let group = &mut self.groups[slot];
-        group.dead = true;
-        let (placed, ready) = (group.placed, group.ready);
-        let of_queue = matches!(reason, Discard::OutputQueueFull | Discard::Surplus);
-        let of_members = match of_queue || reason == Discard::StepFailed {
-            true => reason,
-            false => Discard::GroupTooSmall,
-        };
-        while let Some(member) = self.groups.get(slot).and_then(|group| group.members.front()) {
-            self.kill(member, of_members);
-        }
-        if placed {
-            self.places -= 1;
-            self.places_ready -= u64::from(ready);
-            self.count_rejection(reason);
-        }
-        self.admission_due = true;
-        self.forget_group_if_over(slot);
-    }
-
-    /// Gives back the room that was reserved for members yet to come.
-    fn release_unclaimed_room(&mut self, slot: Slot) {
-        let group = &mut self.groups[slot];
-        self.rollout.reserved -= std::mem::take(&mut group.reserved_rollout);
-        self.output.reserved -= std::mem::take(&mut group.reserved_output);
-    }
-
-    /// No member of the group will come any more, or none ever came.
-    pub(super) fn forget_group_if_over(&mut self, slot: Slot) {
-        let Some(group) = self.groups.get(slot) else { return };
-        let over = match group.placed {
-            true => group.members.is_empty() && group.consumed >= group.size,
-            false => group.requested == 0 || group.consumed >= group.size,
-        };
-        if over && (group.dead || group.ready || !group.placed) {
-            let id = group.id;
-            self.groups.remove(slot);
-            self.group_of.remove(id.0);
-        }
-    }
-
-    /// The source is exhausted and no request is under way: groups that lack members get none.
-    pub(super) fn close_groups(&mut self) {
-        let open: Vec<Slot> = self.groups.iter().map(|(slot, _)| slot).collect();
-        for slot in open {
-            let group = self.groups.get(slot).filter(|group| !group.ready && group.consumed > 0);
-            if let Some(group) = group {
-                self.groups[slot].size = group.consumed;
-                self.release_unclaimed_room(slot);
-                self.check_group(slot, Discard::GroupTooSmall);
-            }
-        }
     }
 }

@@ -128,6 +128,10 @@ impl Scheduler {
             Aborted::KeepAsFinal if has_tokens => {
                 self.finish_turn(slot, first_token, segments, Reply::Partial);
             }
+            // Who reads along keeps what there is; others may try again.
+            Aborted::Discard if self.turns[slot].streamed && has_tokens => {
+                self.drop_turn_with(slot, Discard::Aborted, Reply::Partial);
+            }
             Aborted::Discard | Aborted::KeepAsFinal => self.drop_turn(slot, Discard::Aborted),
         }
     }
@@ -169,12 +173,16 @@ impl Scheduler {
 
     /// The turn ends without a result.
     pub(super) fn drop_turn(&mut self, slot: Slot, reason: Discard) {
+        self.drop_turn_with(slot, reason, Reply::Failed);
+    }
+
+    fn drop_turn_with(&mut self, slot: Slot, reason: Discard, reply: Reply) {
         let (sample, session, last) = self.turn_facts(slot);
         if sample != NONE {
             self.samples[sample].turn = NONE;
             self.discard(sample, reason);
         }
-        self.end_turn(slot, Some(Reply::Failed));
+        self.end_turn(slot, Some(reply));
         if last {
             self.end_session(session);
         }
@@ -357,14 +365,21 @@ impl Scheduler {
     /// An engine does not answer to an abort.
     pub(super) fn aborted_turn_given_up(&mut self) {
         let Some(slot) = self.cancel_timers.front() else { return };
-        let cancelled = self.turns[slot].state == TurnState::Cancelled;
-        self.leave_replica(slot);
-        if cancelled {
-            self.end_turn(slot, None);
-        } else {
-            self.turns[slot].state = TurnState::Lost;
+        if self.take_off(slot) {
             self.decide_lost_turn(slot);
         }
+    }
+
+    /// Takes a turn off a replica that will say no more of it. Whether its fate is still open.
+    fn take_off(&mut self, slot: Slot) -> bool {
+        let open = self.turns[slot].state != TurnState::Cancelled;
+        self.leave_replica(slot);
+        if open {
+            self.turns[slot].state = TurnState::Lost;
+        } else {
+            self.end_turn(slot, None);
+        }
+        open
     }
 
     fn abort_turn(&mut self, slot: Slot) {
@@ -394,12 +409,7 @@ impl Scheduler {
     pub(super) fn lose_turns(&mut self, index: usize) {
         let mut lost = std::mem::take(&mut self.scratch);
         while let Some(slot) = self.replicas[index].turns.front() {
-            let cancelled = self.turns[slot].state == TurnState::Cancelled;
-            self.leave_replica(slot);
-            if cancelled {
-                self.end_turn(slot, None);
-            } else {
-                self.turns[slot].state = TurnState::Lost;
+            if self.take_off(slot) {
                 lost.push(slot);
             }
         }
@@ -431,9 +441,8 @@ impl Scheduler {
         match self.replica_index(id) {
             Some(index) if self.replicas[index].up() => return self.ignore(),
             Some(index) => {
-                let closed = self.weights.gate_closed();
                 let replica = &mut self.replicas[index];
-                (replica.alive, replica.whole, replica.closed) = (true, true, closed);
+                (replica.alive, replica.whole, replica.closed) = (true, true, false);
                 replica.deploy = deploy;
             }
             None => self.replicas.push(Replica {
@@ -441,7 +450,7 @@ impl Scheduler {
                 deploy,
                 alive: true,
                 whole: true,
-                closed: self.weights.gate_closed(),
+                closed: false,
                 sync: Sync::Idle,
                 turns: super::slab::List::default(),
             }),

@@ -11,7 +11,7 @@ use super::Scheduler;
 use super::state::Sync;
 use super::timers::due;
 use crate::action::{Action, InFlight, RunError};
-use crate::config::SyncMode;
+use crate::config::{KvOnSync, SyncMode};
 use crate::id::{PublicationId, ReplicaId};
 use crate::input::WeightsEvent;
 use crate::time::{Span, Time};
@@ -26,6 +26,8 @@ pub(crate) struct Publication {
     pub(crate) version: LearnerVersion,
     /// The mode it began with.
     mode: SyncMode,
+    /// What becomes of KV caches, as it was when it began.
+    kv: KvOnSync,
     /// Set while the weights are being saved.
     pub(crate) saving_since: Option<Time>,
     /// Set while the gate is closed for it.
@@ -46,7 +48,7 @@ pub(crate) struct Weights {
 }
 
 impl Weights {
-    /// Every replica takes no new turns.
+    /// Replicas that load take no new turns before all of them have loaded.
     pub(crate) fn gate_closed(&self) -> bool {
         self.current.is_some_and(|publication| publication.closed_since.is_some())
     }
@@ -84,6 +86,7 @@ impl Scheduler {
             id: publication,
             version: self.learner,
             mode: self.config.policy_serving.sync_mode,
+            kv: self.config.policy_serving.kv_on_sync,
             saving_since: Some(self.now),
             closed_since: None,
             failed: false,
@@ -133,9 +136,10 @@ impl Scheduler {
         for index in 0..self.replicas.len() {
             let lost = self.is_lost(self.replicas[index].deploy.number());
             let replica = &mut self.replicas[index];
-            replica.closed |= pauses;
             if replica.alive && (replica.deploy < version || !replica.whole || lost) {
                 replica.sync = Sync::Waiting;
+                // A replica that needs no load goes on serving.
+                replica.closed = pauses;
             }
         }
         current.closed_since = pauses.then_some(self.now);
@@ -198,7 +202,7 @@ impl Scheduler {
             replica,
             version: DeployVersion::of(current.version),
             in_flight,
-            kv: self.config.policy_serving.kv_on_sync,
+            kv: current.kv,
         });
     }
 

@@ -4,13 +4,12 @@ use std::collections::VecDeque;
 
 use serde::{Deserialize, Serialize};
 
-use super::queue::SampleQueue;
-use super::slab::{NONE, Slot};
+use super::slab::Slot;
 use super::state::Entry;
 use super::timers::{deadline, due};
 use super::{SampleState, Scheduler, Stage, Violation};
 use crate::action::{Action, Discard};
-use crate::config::{DropPolicy, Late, PolicyTraining};
+use crate::config::PolicyTraining;
 use crate::id::StepId;
 use crate::time::{Span, Time};
 use crate::version::LearnerVersion;
@@ -34,9 +33,9 @@ pub(crate) struct Trainer {
     /// It has waited long enough for a full one.
     short_due: bool,
     /// Since when a batch has waited for late samples.
-    late_since: Option<Time>,
+    pub(crate) late_since: Option<Time>,
     /// It waits for them no longer.
-    late_over: bool,
+    pub(crate) late_over: bool,
     last_ended: Time,
     /// Time between the last two steps.
     pub(crate) last_interval: Span,
@@ -61,241 +60,6 @@ impl Trainer {
             late.map(|since| since + config.late_wait),
             self.step.and_then(|_| deadline(self.started, config.train_timeout)),
         ]
-    }
-}
-
-impl Scheduler {
-    pub(super) fn sample_ready(&mut self, slot: Slot) {
-        self.samples[slot].stamp(Stage::Ready, self.now, self.learner);
-        self.entry_ready(slot, 1);
-    }
-
-    pub(super) fn group_ready(&mut self, slot: Slot) {
-        let members = self.groups[slot].members;
-        for member in members.iter(&self.member_links) {
-            self.samples[member].stamp(Stage::Ready, self.now, self.learner);
-        }
-        if let Some(leader) = members.front() {
-            self.entry_ready(leader, members.len());
-        }
-    }
-
-    /// An entry has its result. Its first live member stands for it.
-    fn entry_ready(&mut self, leader: Slot, weight: u32) {
-        self.gate.accepted();
-        self.admission_due = true;
-        let policy = self.config.queue.output.drop_policy;
-        if policy == DropPolicy::DropNewest && !self.output_has_room(leader, weight) {
-            return self.discard_entry(leader, Discard::OutputQueueFull);
-        }
-        self.places_ready += 1;
-        if let Some(group) = self.groups.get_mut(self.samples[leader].group) {
-            group.ready = true;
-        }
-        while policy == DropPolicy::DropOldest
-            && !self.output_has_room(leader, weight)
-            && let Some(oldest) =
-                self.output.fronts().min_by_key(|&front| self.samples[front].entered)
-        {
-            self.discard_entry(oldest, Discard::OutputQueueFull);
-        }
-        if self.output_has_room(leader, weight) {
-            return self.push_output(leader);
-        }
-        for member in self.members(leader) {
-            self.in_state(member, SampleState::OutputBlocked);
-        }
-        self.output.block(leader);
-    }
-
-    /// The samples of an entry, in the order of admission.
-    fn members(&self, leader: Slot) -> smallvec::SmallVec<[Slot; 16]> {
-        match self.samples[leader].group {
-            NONE => smallvec::smallvec![leader],
-            group => self.groups[group].members.iter(&self.member_links).collect(),
-        }
-    }
-
-    pub(super) fn weight(&self, leader: Slot) -> u32 {
-        match self.samples[leader].group {
-            NONE => 1,
-            group => self.groups[group].members.len(),
-        }
-    }
-
-    fn discard_entry(&mut self, leader: Slot, reason: Discard) {
-        match self.samples[leader].group {
-            NONE => self.discard(leader, reason),
-            group => self.kill_group(group, reason),
-        }
-    }
-
-    fn output_has_room(&self, leader: Slot, weight: u32) -> bool {
-        let promised = if self.samples[leader].reserved_output { 0 } else { self.output.reserved };
-        let needed = self.output.samples + promised + weight;
-        needed <= self.config.queue.output.max_size || self.is_awaited(leader)
-    }
-
-    fn push_output(&mut self, leader: Slot) {
-        let entered = self.next_entry;
-        self.next_entry += 1;
-        self.samples[leader].entered = entered;
-        self.rank_output(leader);
-        self.output.push(leader, self.samples[leader].rank, self.weight(leader));
-        let max_size = self.config.queue.output.max_size;
-        let fits = self.output.samples <= max_size || self.is_awaited(leader);
-        self.ensure(fits, Violation::QueueSize);
-    }
-
-    /// Puts an entry's samples into the state of the output queue, and gives it its rank.
-    pub(super) fn rank_output(&mut self, leader: Slot) {
-        let mut head = u32::MAX;
-        for member in self.members(leader) {
-            self.release_output_room(member);
-            self.in_state(member, SampleState::OutputQueue);
-            self.set_exempt(member, true);
-            head = head.min(self.samples[member].sample.head.number());
-        }
-        let admission = self.samples[leader].sample.id.0;
-        self.samples[leader].rank = self.output.rank(head, admission);
-    }
-
-    /// Takes one sample out of its entry, which is in the output queue or waits for it.
-    pub(super) fn leave_output(&mut self, slot: Slot) {
-        let entry = &self.samples[slot];
-        let (rank, entered, group) = (entry.rank, entry.entered, entry.group);
-        let queued = entry.state == SampleState::OutputQueue;
-        let members = match group {
-            NONE => None,
-            group => Some(self.groups[group].members),
-        };
-        let leads = members.is_none_or(|members| members.front() == Some(slot));
-        let heir = members.and_then(|members| members.after(&self.member_links, slot));
-        self.admission_due = true;
-        match (leads, heir) {
-            (false, _) => self.output.samples -= u32::from(queued),
-            (true, None) if queued => self.output.remove(slot, rank, 1),
-            (true, None) => self.output.unblock(slot),
-            (true, Some(heir)) => {
-                (self.samples[heir].rank, self.samples[heir].entered) = (rank, entered);
-                if queued {
-                    self.output.replace(slot, heir, rank);
-                    self.output.samples -= 1;
-                } else {
-                    self.output.replace_blocked(slot, heir);
-                }
-            }
-        }
-    }
-
-    /// Lets entries that wait for room into the output queue.
-    pub(super) fn unblock_output(&mut self) -> bool {
-        let mut moved = false;
-        while let Some(leader) = self.output.blocked.front() {
-            if !self.output_has_room(leader, self.weight(leader)) {
-                break;
-            }
-            self.output.unblock(leader);
-            self.push_output(leader);
-            moved = true;
-        }
-        if self.awaits_late() {
-            while let Some(leader) = self.awaited_of(&self.output) {
-                self.output.unblock(leader);
-                self.push_output(leader);
-                moved = true;
-            }
-        }
-        moved
-    }
-}
-
-/// Late samples.
-impl Scheduler {
-    /// The newest version that one more step makes too old; `None` if none can be.
-    fn expiring_version(&self) -> Option<u32> {
-        self.learner.number().checked_sub(self.bound_steps())
-    }
-
-    /// Samples that a step would make too old, and that are not in the output queue.
-    fn pending_late(&self) -> bool {
-        let Some(expiring) = self.expiring_version() else { return false };
-        let buckets = self.ages.buckets().iter().take_while(|bucket| bucket.version <= expiring);
-        buckets.map(super::ages::Bucket::pending).sum::<u32>() > 0
-    }
-
-    /// A batch waits for late samples.
-    pub(super) fn awaits_late(&self) -> bool {
-        self.trainer.late_since.is_some() && !self.trainer.late_over
-    }
-
-    /// A batch waits for this sample (or for one of its group).
-    pub(super) fn is_awaited(&self, slot: Slot) -> bool {
-        if !self.awaits_late() {
-            return false;
-        }
-        let Some(expiring) = self.expiring_version() else { return false };
-        let expires = |slot: Slot| self.samples[slot].sample.head.number() <= expiring;
-        expires(slot) || self.members(slot).into_iter().any(expires)
-    }
-
-    /// The oldest awaited sample in a state.
-    pub(super) fn awaited_in(&self, state: SampleState) -> Option<Slot> {
-        let expiring = self.expiring_version()?;
-        self.ages.between(0, expiring).find(|&slot| self.samples[slot].state == state)
-    }
-
-    /// The first awaited entry that waits for room in a queue.
-    pub(super) fn awaited_of(&self, queue: &SampleQueue) -> Option<Slot> {
-        queue.blocked_slots().find(|&slot| self.is_awaited(slot))
-    }
-
-    fn must_wait_for_late(&mut self) -> bool {
-        let training = &self.config.policy_training;
-        let waits = self.config.is_strict() && training.late == Late::Wait;
-        if !waits || self.trainer.late_over || !self.pending_late() {
-            return false;
-        }
-        self.trainer.late_since.get_or_insert(self.now);
-        true
-    }
-
-    /// No sample outside a short batch would be trained above η because of it: with full batches
-    /// afterwards, oldest first, each of them is trained in time.
-    fn short_step_is_safe(&self) -> bool {
-        if !self.gate.guards_short_steps() {
-            return true;
-        }
-        let bound = u64::from(self.bound_steps());
-        let per_step = self.config.samples_per_batch().max(1);
-        let learner = u64::from(self.learner.number()) + 1;
-        let mut ahead = 0;
-        self.ages.buckets().iter().filter(|bucket| bucket.pending() > 0).all(|bucket| {
-            ahead += u64::from(bucket.pending());
-            let trained_at = learner + (ahead - 1) / per_step;
-            trained_at - u64::from(bucket.version) <= bound
-        })
-    }
-
-    /// Discards what is older than its bound or filter allows. Before a batch is chosen, or the
-    /// dead would hold places for ever.
-    pub(super) fn sweep(&mut self) {
-        let learner = self.learner.number();
-        let Some(newest) = learner.checked_sub(self.lowest_limit.saturating_add(1)) else { return };
-        if self.ages.oldest().is_none_or(|oldest| oldest > newest) {
-            return;
-        }
-        let mut old = std::mem::take(&mut self.scratch);
-        old.extend(self.ages.between(0, newest));
-        for slot in old.drain(..) {
-            // One of a group can have taken this one with it.
-            let Some(entry) = self.samples.get(slot) else { continue };
-            let (age, limits) = (learner - entry.sample.head.number(), entry.limits);
-            if age > limits.lowest() {
-                self.kill(slot, limits.reason());
-            }
-        }
-        self.scratch = old;
     }
 }
 
@@ -388,7 +152,8 @@ impl Scheduler {
         (trainer.short_since, trainer.short_due) = (None, false);
         (trainer.late_since, trainer.late_over) = (None, false);
         self.ledger.short_steps += u64::from(!full);
-        self.ensure(!self.trainer.batch.is_empty(), Violation::BatchSize);
+        let whole = !full || taken >= results;
+        self.ensure(whole && !self.trainer.batch.is_empty(), Violation::BatchSize);
         self.admission_due = true;
         let samples = self.trainer.batch.len() as u32;
         self.act(Action::StartStep { step, learner: self.learner, samples });

@@ -1,6 +1,7 @@
 //! Watches a run, live or simulated, and counts.
 
 use super::levels::{Integrator, Levels};
+use super::lost::Lost;
 use super::series::Series;
 use super::summary::Summary;
 use super::totals::Totals;
@@ -27,6 +28,7 @@ pub struct Observer {
     integrator: Integrator,
     series: Series,
     trained: Trained,
+    lost: Lost,
     turns: Turns,
     votes: Votes,
     waited: u64,
@@ -47,6 +49,7 @@ impl Observer {
             integrator,
             series: Series::new(series_interval),
             trained: Trained::default(),
+            lost: Lost::default(),
             turns: Turns::default(),
             votes: Votes::default(),
             waited: 0,
@@ -60,8 +63,9 @@ impl Observer {
         self.turns.observe(input, actions, scheduler);
         self.votes.observe(self.now, input, actions, scheduler);
         for resolved in scheduler.resolved() {
-            if resolved.fate == Fate::Trained {
-                self.trained.add(&resolved.sample);
+            match resolved.fate {
+                Fate::Trained => self.trained.add(&resolved.sample),
+                Fate::Discarded(reason) => self.lost.add(&resolved.sample, reason),
             }
         }
         if let Input::Request(request) = input
@@ -77,6 +81,7 @@ impl Observer {
         self.advance(now);
         self.integrator.reset(self.now, Levels::of(scheduler));
         self.trained.reset();
+        self.lost.reset();
         self.turns.reset();
         self.votes.reset();
         self.waited = 0;
@@ -95,6 +100,7 @@ impl Observer {
             areas: &areas,
             windows,
             trained: &self.trained,
+            lost: &self.lost,
             generated: &self.turns.since_reset,
             judged: self.votes.since_reset,
             waited: self.waited,

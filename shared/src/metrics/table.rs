@@ -1,7 +1,6 @@
 //! The list of metrics, each with its formula beside it.
 
-use super::histogram::Histogram;
-use super::totals::{Totals, quotient, ratio, seconds};
+use super::totals::{Totals, length_ratio, quotient, ratio, seconds};
 use crate::action::{Discard, Refusal};
 use crate::core::Ledger;
 
@@ -191,7 +190,15 @@ metrics! {
     Share staleness_above_bound_share "" = |t| t.of_trained(t.grew(|l| l.trained_above_bound));
     /// Learner version when the train step started minus version of the last token, mean over
     /// trained samples.
-    Mean staleness_tail_mean "versions" = |t| t.of_trained(t.trained.tail_sum);
+    Mean staleness_tail_mean "versions" = |t| t.trained.tail.mean();
+    /// The 50th percentile (nearest rank) of tail staleness over trained samples.
+    Quantile staleness_tail_p50 "versions" = |t| t.trained.tail.percentile(50).map(|v| v as f64);
+    /// The 95th percentile (nearest rank) of tail staleness over trained samples.
+    Quantile staleness_tail_p95 "versions" = |t| t.trained.tail.percentile(95).map(|v| v as f64);
+    /// The 99th percentile (nearest rank) of tail staleness over trained samples.
+    Quantile staleness_tail_p99 "versions" = |t| t.trained.tail.percentile(99).map(|v| v as f64);
+    /// The largest tail staleness of a trained sample.
+    Maximum staleness_tail_max "versions" = |t| t.trained.tail.max().map(|v| v as f64);
     /// Learner version when the train step started minus version of the token, mean over the tokens
     /// of trained samples.
     Mean staleness_token_mean "versions" =
@@ -322,13 +329,78 @@ metrics! {
     /// Kolmogorov distance between the lengths of trained samples and of all samples generated;
     /// above 64 tokens taken at bin ends, so never above the true one.
     Share length_distance "" = |t| t.trained.lengths.distance(&t.generated.lengths);
+    /// Mean length of the samples discarded as `late` after their generation had ended, over mean
+    /// length of all samples generated.
+    Ratio length_ratio_late "" = |t| t.length_ratio(Discard::Late);
+    /// Kolmogorov distance between these two populations.
+    Share length_distance_late "" = |t| t.length_distance(Discard::Late);
+    /// Mean length of the samples discarded as `stale_filter` after their generation had ended, over mean
+    /// length of all samples generated.
+    Ratio length_ratio_stale_filter "" = |t| t.length_ratio(Discard::StaleFilter);
+    /// Kolmogorov distance between these two populations.
+    Share length_distance_stale_filter "" = |t| t.length_distance(Discard::StaleFilter);
+    /// Mean length of the samples discarded as `stale_parked` after their generation had ended, over mean
+    /// length of all samples generated.
+    Ratio length_ratio_stale_parked "" = |t| t.length_ratio(Discard::StaleParked);
+    /// Kolmogorov distance between these two populations.
+    Share length_distance_stale_parked "" = |t| t.length_distance(Discard::StaleParked);
+    /// Mean length of the samples discarded as `no_next_state` after their generation had ended, over mean
+    /// length of all samples generated.
+    Ratio length_ratio_no_next_state "" = |t| t.length_ratio(Discard::NoNextState);
+    /// Kolmogorov distance between these two populations.
+    Share length_distance_no_next_state "" = |t| t.length_distance(Discard::NoNextState);
+    /// Mean length of the samples discarded as `environment_failed` after their generation had ended, over mean
+    /// length of all samples generated.
+    Ratio length_ratio_environment_failed "" = |t| t.length_ratio(Discard::EnvironmentFailed);
+    /// Kolmogorov distance between these two populations.
+    Share length_distance_environment_failed "" = |t| t.length_distance(Discard::EnvironmentFailed);
+    /// Mean length of the samples discarded as `judge_failed` after their generation had ended, over mean
+    /// length of all samples generated.
+    Ratio length_ratio_judge_failed "" = |t| t.length_ratio(Discard::JudgeFailed);
+    /// Kolmogorov distance between these two populations.
+    Share length_distance_judge_failed "" = |t| t.length_distance(Discard::JudgeFailed);
+    /// Mean length of the samples discarded as `tie` after their generation had ended, over mean
+    /// length of all samples generated.
+    Ratio length_ratio_tie "" = |t| t.length_ratio(Discard::Tie);
+    /// Kolmogorov distance between these two populations.
+    Share length_distance_tie "" = |t| t.length_distance(Discard::Tie);
+    /// Mean length of the samples discarded as `zero_score` after their generation had ended, over mean
+    /// length of all samples generated.
+    Ratio length_ratio_zero_score "" = |t| t.length_ratio(Discard::ZeroScore);
+    /// Kolmogorov distance between these two populations.
+    Share length_distance_zero_score "" = |t| t.length_distance(Discard::ZeroScore);
+    /// Mean length of the samples discarded as `rollout_queue_full` after their generation had ended, over mean
+    /// length of all samples generated.
+    Ratio length_ratio_rollout_queue_full "" = |t| t.length_ratio(Discard::RolloutQueueFull);
+    /// Kolmogorov distance between these two populations.
+    Share length_distance_rollout_queue_full "" = |t| t.length_distance(Discard::RolloutQueueFull);
+    /// Mean length of the samples discarded as `output_queue_full` after their generation had ended, over mean
+    /// length of all samples generated.
+    Ratio length_ratio_output_queue_full "" = |t| t.length_ratio(Discard::OutputQueueFull);
+    /// Kolmogorov distance between these two populations.
+    Share length_distance_output_queue_full "" = |t| t.length_distance(Discard::OutputQueueFull);
+    /// Mean length of the samples discarded as `group_too_small` after their generation had ended, over mean
+    /// length of all samples generated.
+    Ratio length_ratio_group_too_small "" = |t| t.length_ratio(Discard::GroupTooSmall);
+    /// Kolmogorov distance between these two populations.
+    Share length_distance_group_too_small "" = |t| t.length_distance(Discard::GroupTooSmall);
+    /// Mean length of the samples discarded as `surplus` after their generation had ended, over mean
+    /// length of all samples generated.
+    Ratio length_ratio_surplus "" = |t| t.length_ratio(Discard::Surplus);
+    /// Kolmogorov distance between these two populations.
+    Share length_distance_surplus "" = |t| t.length_distance(Discard::Surplus);
+    /// Mean length of the samples discarded as `step_failed` after their generation had ended, over mean
+    /// length of all samples generated.
+    Ratio length_ratio_step_failed "" = |t| t.length_ratio(Discard::StepFailed);
+    /// Kolmogorov distance between these two populations.
+    Share length_distance_step_failed "" = |t| t.length_distance(Discard::StepFailed);
+    /// Mean length of the samples discarded as `lost_weights` after their generation had ended, over mean
+    /// length of all samples generated.
+    Ratio length_ratio_lost_weights "" = |t| t.length_ratio(Discard::LostWeights);
+    /// Kolmogorov distance between these two populations.
+    Share length_distance_lost_weights "" = |t| t.length_distance(Discard::LostWeights);
     /// The time observed, without the warm-up.
     Total duration_seconds "s" = |t| Some(t.duration.as_secs_f64());
-}
-
-fn length_ratio(trained: &Histogram, generated: &Histogram) -> Option<f64> {
-    let (trained, generated) = (trained.mean()?, generated.mean()?);
-    (generated > 0.0).then(|| trained / generated)
 }
 
 /// [`METRICS`] as a Markdown table.

@@ -196,6 +196,30 @@ fn a_sample_that_waited_through_a_step_is_one_version_old_and_its_parts_say_wher
     assert_eq!(parts[STALENESS_PARTS.len() - 1], 1);
 }
 
+/// Of two samples the long one is discarded: it is 1.5 times as long as both on average.
+#[test]
+fn what_is_discarded_has_its_lengths_compared_by_reason() {
+    let mut run = Run::new(&config());
+    run.request(1, 1);
+    run.request(1, 2);
+    let short = vote_of(&run.generated(10, 1, 20, 2));
+    let long = vote_of(&run.generated(10, 2, 60, 2));
+    run.vote(11, short);
+    run.at(
+        12,
+        &Input::VoteEnded {
+            vote: long,
+            outcome: VoteOutcome::Invalid,
+            tokens: 0,
+            judge_version: 0,
+        },
+    );
+    let summary = run.summary(40);
+    assert!(close(summary.get("length_ratio_judge_failed"), 1.5));
+    assert!(close(summary.get("length_distance_judge_failed"), 0.5));
+    assert_eq!(summary.get("length_ratio_late"), None);
+}
+
 #[test]
 fn a_window_of_three_seconds_counts_as_three_seconds() {
     let (mut run, publication) = one_sample();

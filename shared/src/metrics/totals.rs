@@ -1,6 +1,8 @@
 //! What was counted from the last reset to the end, in whole numbers, and the quotients of it.
 
+use super::histogram::Histogram;
 use super::levels::{Area, Areas, Windows};
+use super::lost::Lost;
 use super::trained::Trained;
 use super::turns::Generated;
 use super::votes::Judged;
@@ -17,6 +19,7 @@ pub(super) struct Totals<'a> {
     pub(super) areas: &'a Areas,
     pub(super) windows: Windows,
     pub(super) trained: &'a Trained,
+    pub(super) lost: &'a Lost,
     pub(super) generated: &'a Generated,
     pub(super) judged: Judged,
     pub(super) waited: u64,
@@ -76,6 +79,16 @@ impl Totals<'_> {
         self.of_resolved(self.grew(|ledger| ledger.discarded[reason.index()]))
     }
 
+    /// Mean length of what was discarded for a reason over that of all that was generated.
+    pub(super) fn length_ratio(&self, reason: Discard) -> Option<f64> {
+        length_ratio(self.lost.of(reason)?, &self.generated.lengths)
+    }
+
+    /// The Kolmogorov distance between the two.
+    pub(super) fn length_distance(&self, reason: Discard) -> Option<f64> {
+        self.lost.of(reason)?.distance(&self.generated.lengths)
+    }
+
     pub(super) fn of_resolved(&self, count: u64) -> Option<f64> {
         ratio(count, self.grew(|ledger| ledger.trained + ledger.discarded_total()))
     }
@@ -83,6 +96,12 @@ impl Totals<'_> {
     pub(super) fn of_steps(&self, count: u64) -> Option<f64> {
         ratio(count, self.grew(|ledger| ledger.steps + ledger.failed_steps))
     }
+}
+
+/// Mean of some over mean of all.
+pub(super) fn length_ratio(some: &Histogram, all: &Histogram) -> Option<f64> {
+    let (some, all) = (some.mean()?, all.mean()?);
+    (all > 0.0).then(|| some / all)
 }
 
 pub(super) fn ratio(part: u64, whole: u64) -> Option<f64> {

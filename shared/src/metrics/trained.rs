@@ -8,7 +8,7 @@ use crate::core::{STALENESS_PARTS, Sample, Stage};
 #[derive(Clone, Debug, Default)]
 pub(super) struct Trained {
     pub(super) head: Counts,
-    pub(super) tail_sum: u64,
+    pub(super) tail: Counts,
     pub(super) tokens: u64,
     pub(super) staleness_token_sum: u128,
     pub(super) parts: [u64; STALENESS_PARTS.len()],
@@ -28,7 +28,7 @@ pub(super) struct Trained {
 impl Trained {
     pub(super) fn add(&mut self, sample: &Sample) {
         self.head.add(u64::from(sample.staleness_head()));
-        self.tail_sum += u64::from(sample.staleness_tail());
+        self.tail.add(u64::from(sample.staleness_tail()));
         self.tokens += u64::from(sample.tokens);
         self.staleness_token_sum += u128::from(sample.staleness_token_sum());
         for (sum, part) in self.parts.iter_mut().zip(sample.staleness_parts()) {
@@ -48,6 +48,7 @@ impl Trained {
 
     pub(super) fn reset(&mut self) {
         self.head.clear();
+        self.tail.clear();
         for histogram in [
             &mut self.age,
             &mut self.rollout_queue_wait,
@@ -56,7 +57,7 @@ impl Trained {
         ] {
             histogram.clear();
         }
-        (self.tail_sum, self.tokens, self.staleness_token_sum) = (0, 0, 0);
+        (self.tokens, self.staleness_token_sum) = (0, 0);
         (self.mixed, self.masked) = (0, 0);
         self.parts.fill(0);
         self.part_nanos.fill(0);

@@ -1,8 +1,7 @@
 //! What shows only after many steps, or when several rules meet.
 
-use headway_shared::action::Discard;
+use headway_shared::action::{Discard, Refusal};
 use headway_shared::config::{Bound, DropPolicy, GateKind, Late, Queue, QueueOrder};
-
 use headway_shared::input::TurnType;
 
 use super::harness::{Bench, Decision, Delay, GOOD, Plan, R0, R1, World, secs, small};
@@ -178,6 +177,27 @@ fn what_is_born_too_old_is_not_trained_under_a_strict_bound() {
         }
         assert!(!bench.training());
         assert!(!bench.watch.failed);
+    }
+}
+
+/// Admitted and discarded at once, its client would ask again at once, for ever.
+#[test]
+fn what_would_be_born_too_old_is_refused_until_newer_weights_are_there() {
+    for gate in [GateKind::None, GateKind::Openclaw] {
+        let mut bench = Bench::new(|c| {
+            c.policy_training.bound = Bound::Strict;
+            c.policy_training.max_head_off_policyness = 0;
+            c.policy_training.gate = gate;
+        });
+        bench.steps(1);
+        bench.scored(100, GOOD);
+        bench.scored(101, GOOD);
+        bench.end_step(true);
+        let early = bench.request(200);
+        assert_eq!(bench.decision(early), Decision::Refused(Refusal::Stale));
+        bench.publish();
+        let later = bench.request(201);
+        assert!(matches!(bench.decision(later), Decision::Started { sample: Some(_), .. }));
     }
 }
 

@@ -1,7 +1,7 @@
 //! The configuration changes in the middle of a run.
 
-use headway_shared::action::{Action, OperatorReply, Refusal};
-use headway_shared::config::{Config, DropPolicy, Queue, QueueOrder, SyncMode};
+use headway_shared::action::{Action, Discard, OperatorReply, Refusal};
+use headway_shared::config::{Bound, Config, DropPolicy, Queue, QueueOrder, SyncMode};
 use headway_shared::core::SampleState;
 
 use super::harness::{Bench, GOOD, R0, secs};
@@ -54,6 +54,38 @@ fn a_smaller_eta_binds_what_is_admitted_after() {
     bench.finish_as(requests[2], headway_shared::input::Finish::Failed, 0);
     bench.admit(8);
     bench.refuses(9, Refusal::Stale);
+}
+
+#[test]
+fn a_tighter_bound_and_filter_spare_what_is_admitted() {
+    let mut bench = Bench::new(|c| c.policy_training.bound = Bound::Aggregate);
+    let early = bench.turn(0);
+    bench.steps(2);
+    bench.reconfigure(|c| {
+        c.policy_training.bound = Bound::Strict;
+        c.policy_training.max_head_off_policyness = 1;
+        c.policy_training.stale_filter_steps = Some(1);
+    });
+    assert!(answered(&bench, OperatorReply::Done));
+    assert_eq!(bench.fate(early), None);
+    let late = bench.turn(1);
+    bench.steps(2);
+    assert_eq!(bench.fate(early), None, "admitted under the filter that was");
+    assert_eq!(bench.fate(late), Some(Discard::Late), "and this one under the new one");
+}
+
+#[test]
+fn a_shorter_load_time_out_ends_the_load_that_is_under_way() {
+    let (mut bench, _) = publishing(SyncMode::InFlight, |c| {
+        c.policy_serving.load_timeout = secs(500);
+    });
+    bench.save();
+    bench.load_event(R0, headway_shared::input::WeightsEvent::Transferred(R0));
+    bench.advance(secs(50));
+    assert!(bench.is_up(R0));
+    bench.reconfigure(|c| c.policy_serving.load_timeout = secs(20));
+    bench.advance(secs(1));
+    assert!(!bench.is_up(R0), "it may have half of its weights");
 }
 
 #[test]

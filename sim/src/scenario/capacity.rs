@@ -33,10 +33,11 @@ pub(super) fn check(checked: &Checked<'_>) {
     checked.warn(
         "reward_judging.judge_concurrency",
         format!(
-            "the judge cannot keep up: with {quota} votes at once, {} votes a turn and {} a vote, \
-             it gives {} votes or {} turns an hour, so a batch of {batch} takes {} whatever \
+            "the judge cannot keep up: with {} at once, {} a turn and {} a vote, it gives {} votes \
+             or {} turns an hour, so a batch of {batch} takes {} whatever \
              `max_head_off_policyness` is; {bound}",
-            judging.votes,
+            counted(quota),
+            counted(judging.votes),
             secs(vote),
             whole(votes),
             whole(turns),
@@ -44,6 +45,11 @@ pub(super) fn check(checked: &Checked<'_>) {
         ),
         "allow more votes at once if the endpoint does, ask for fewer votes, or take a faster judge",
     );
+}
+
+/// Votes for a message.
+fn counted(votes: u32) -> String {
+    if votes == 1 { "1 vote".to_owned() } else { format!("{votes} votes") }
 }
 
 /// A rate for a message.

@@ -1,6 +1,5 @@
 //! What a sweep runs, and what comes of it.
 
-use std::fmt;
 use std::io::Write;
 use std::ops::Range;
 use std::sync::Mutex;
@@ -8,7 +7,8 @@ use std::sync::Mutex;
 use headway_shared::config::Diagnostics;
 use headway_shared::time::Span;
 
-use super::{Axis, grid, replicate, silence};
+use super::trouble::{self, Caught, Trouble, caught};
+use super::{Axis, grid, replicate, warm_up};
 use crate::report::results::{Kind, Meta, Results};
 use crate::report::tables::{Point, Replicated, tabulate};
 use crate::run::{Ended, RunFailure, RunOptions, RunResult, simulate};
@@ -38,6 +38,18 @@ pub struct Plan {
     replications: Range<u32>,
 }
 
+/// A point whose settings do not fit the scenario.
+#[derive(Clone, Debug)]
+pub struct Misfit {
+    /// What it sets beyond the scenario, each as `key=value`.
+    pub set: Vec<String>,
+    /// What is wrong with it.
+    pub diagnostics: Diagnostics,
+    /// The expression that sweeps only the values that do fit; `None`: several keys are swept, or
+    /// no value fits.
+    pub fitting: Option<String>,
+}
+
 /// What is told while a plan runs.
 pub trait Progress: Sync {
     /// One more run has ended.
@@ -53,25 +65,6 @@ pub enum RunError {
     /// A record could not be written.
     #[error("the record could not be written: {0}")]
     Record(#[from] std::io::Error),
-}
-
-/// A run that stalled, failed, or was too short to say anything.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Trouble {
-    /// Which point.
-    pub point: usize,
-    /// Which replication of it.
-    pub replication: u32,
-    /// What happened.
-    pub what: String,
-    /// The run is no result; else it is a suspicious one.
-    pub fatal: bool,
-}
-
-impl fmt::Display for Trouble {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.what)
-    }
 }
 
 /// What a plan gave.
@@ -95,17 +88,25 @@ impl Plan {
         base: &Scenario,
         axes: &[Axis],
         replications: Range<u32>,
-    ) -> Result<Self, Diagnostics> {
-        let points = grid(axes)
-            .into_iter()
-            .map(|choices| {
-                let values = choices.iter().map(|choice| choice.label.clone()).collect();
-                let set: Vec<String> =
-                    choices.iter().flat_map(|choice| choice.set.iter().cloned()).collect();
-                let (scenario, warnings) = base.with_sets(&set)?;
-                Ok(Planned { values, set, scenario, warnings })
-            })
-            .collect::<Result<_, Diagnostics>>()?;
+    ) -> Result<Self, Misfit> {
+        let mut points = Vec::new();
+        let mut misfit = None;
+        for choices in grid(axes) {
+            let values = choices.iter().map(|choice| choice.label.clone()).collect();
+            let set: Vec<String> =
+                choices.iter().flat_map(|choice| choice.set.iter().cloned()).collect();
+            match base.with_sets(&set) {
+                Ok((scenario, warnings)) => {
+                    points.push(Planned { values, set, scenario, warnings });
+                }
+                Err(diagnostics) => {
+                    misfit.get_or_insert(Misfit { set, diagnostics, fitting: None });
+                }
+            }
+        }
+        if let Some(misfit) = misfit {
+            return Err(Misfit { fitting: fitting(axes, &points), ..misfit });
+        }
         let meta = Meta {
             kind,
             version: env!("CARGO_PKG_VERSION").into(),
@@ -153,7 +154,7 @@ impl Plan {
                 series_interval: if replication == 0 { SERIES_INTERVAL } else { Span::ZERO },
                 max_inputs: 0,
             };
-            simulate(&self.points[point].scenario, replication, options)
+            caught(|| simulate(&self.points[point].scenario, replication, options))
         };
         let runs = replicate(self.points.len(), self.replications.clone(), jobs, work, || {
             progress.run_ended();
@@ -161,22 +162,35 @@ impl Plan {
         self.collect(runs)
     }
 
-    fn collect(&self, runs: Vec<Vec<Result<RunResult, RunFailure>>>) -> Result<Outcome, RunError> {
-        let mut trouble = Vec::new();
+    fn collect(&self, runs: Vec<Vec<Caught>>) -> Result<Outcome, RunError> {
+        let mut trouble: Vec<Trouble> = Vec::new();
         let mut points = Vec::new();
         for (place, (planned, runs)) in self.points.iter().zip(runs).enumerate() {
             let mut point = Point { values: planned.values.clone(), runs: Vec::new() };
+            let mut courses = Vec::new();
             for (replication, run) in self.replications.clone().zip(runs) {
-                let result = match run {
-                    Ok(result) => result,
-                    Err(RunFailure::Core { result, .. }) => *result,
-                    Err(RunFailure::Record(error)) => return Err(error.into()),
-                };
-                if let Some((what, fatal)) = wrong_with(&result) {
+                let mut note = |(what, fatal)| {
                     trouble.push(Trouble { point: place, replication, what, fatal });
+                };
+                let result = match run {
+                    Ok(Ok(result)) => result,
+                    Ok(Err(RunFailure::Core { result, .. })) => *result,
+                    Ok(Err(RunFailure::Record(error))) => return Err(error.into()),
+                    Err(message) => {
+                        note((format!("panicked, which is a bug of Headway: {message}"), true));
+                        continue;
+                    }
+                };
+                if let Some(wrong) = trouble::wrong_with(&result) {
+                    note(wrong);
                 }
-                let RunResult { summary, digest, ended, .. } = result;
+                let RunResult { summary, digest, ended, course, warm, .. } = result;
+                courses.extend(warm.then_some(course));
                 point.runs.push((replication, Replicated { summary, digest, ended: word(&ended) }));
+            }
+            if let Some(what) = warm_up::too_short(&courses) {
+                let replication = self.replications.start;
+                trouble.push(Trouble { point: place, replication, what, fatal: false });
             }
             points.push(point);
         }
@@ -184,17 +198,15 @@ impl Plan {
     }
 }
 
-/// What is wrong with a run, and whether it is no result.
-fn wrong_with(result: &RunResult) -> Option<(String, bool)> {
-    match &result.ended {
-        Ended::Stalled(stall) => Some((format!("stalled at {}: {stall}", result.end), true)),
-        Ended::Failed(error) => Some((format!("failed at {}: {error}", result.end), true)),
-        _ => {
-            let cold = "ended before its warm-up was over: its metrics include the start";
-            let suspicion = silence::why(&result.summary);
-            suspicion.or_else(|| (!result.warm).then(|| cold.into())).map(|what| (what, false))
-        }
-    }
+/// The expression for the values of the only axis that make a point.
+fn fitting(axes: &[Axis], points: &[Planned]) -> Option<String> {
+    let [Axis { key, .. }] = axes else { return None };
+    let value = |point: &Planned| match point.set.as_slice() {
+        [set] => Some(set.strip_prefix(key)?.strip_prefix('=')?.to_owned()),
+        _ => None,
+    };
+    let values: Vec<String> = points.iter().map(value).collect::<Option<_>>()?;
+    (!values.is_empty()).then(|| format!("{key}={}", values.join(",")))
 }
 
 const fn word(ended: &Ended) -> &'static str {

@@ -66,7 +66,7 @@ fn a_stall_names_the_loop_that_blocks() {
     let gone = "world.faults.at=[{ time_sec = 33, kind = \"replica_down\", replica = 0 }]";
     let result = run(&load(SLOTS, &[gone, "over_limit=\"hold\""]));
     let Ended::Stalled(stall) = result.ended else { panic!("{:?}", result.ended) };
-    assert_eq!(stall.to_string(), "serving blocks: no replica holds whole weights");
+    assert_eq!(stall.to_string(), "policy serving blocks: no replica holds whole weights");
 }
 
 #[test]

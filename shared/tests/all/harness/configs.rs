@@ -62,32 +62,6 @@ pub(crate) fn sane_config() -> impl Strategy<Value = Config> {
         let least = config.policy_training.batch_size * config.policy_training.group_size;
         config.queue.rollout = queue(least, &mut words);
         config.queue.output = queue(least, &mut words);
-        let on = |name: &str| std::env::var(name).is_ok();
-        if on("NOGROUP") {
-            config.policy_training.group_size = 1;
-            config.policy_training.min_group_size = 1;
-        }
-        if on("NORESULTS") {
-            config.policy_training.batch_counts = BatchCounts::Accepted;
-        }
-        if on("NOSERVE") && config.policy_serving.over_limit == OverLimit::ServeOnly {
-            config.policy_serving.over_limit = OverLimit::Refuse;
-        }
-        if on("HEADWAY") {
-            config.policy_training.gate = GateKind::Headway;
-        }
-        if on("NOFILTER") {
-            config.policy_training.stale_filter_steps = None;
-        }
-        if on("NOSTRICT") {
-            config.policy_training.bound = Bound::Aggregate;
-            config.policy_training.stale_filter_steps = None;
-            config.policy_training.max_head_off_policyness =
-                config.policy_training.max_head_off_policyness.max(1);
-        }
-        if on("FIRE") {
-            config.reward_judging.fire_on_turn_end = true;
-        }
         // A gate of another system with ours of drops: its own counters never recover.
         if config.policy_training.gate == GateKind::Areal {
             config.policy_training.stale_filter_steps = None;

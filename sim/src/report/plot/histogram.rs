@@ -22,7 +22,7 @@ pub(crate) fn draw(curve: &Curve<'_>) -> Result<Picture, PlotError> {
     let rows = places.len().div_ceil(columns.max(1));
     let x =
         Axis::counts("head staleness, versions", highest(|bar| bar.0) as u32, 18 / columns as u32);
-    let y = Axis::from_zero("", highest(|bar| bar.1), 5);
+    let y = Axis::from_zero("% of samples", highest(|bar| bar.1), 5);
     let bounds = curve.bounds();
     let bound = bounds.iter().map(|_| Key::Line(REFERENCE, "the bound η".into()));
     let legend: Vec<Key> = bound.collect();
@@ -38,6 +38,10 @@ pub(crate) fn draw(curve: &Curve<'_>) -> Result<Picture, PlotError> {
             area.split_evenly((rows, columns)).iter().zip(bars.iter().zip(&places))
         {
             let panel = Panel::titled(cell, &titles[place], &x, &y)?;
+            if bars.is_empty() {
+                let middle = (x.range.0 + x.range.1) / 2.0;
+                panel.note((middle, y.range.1 / 2.0), "nothing trained")?;
+            }
             for &(staleness, percent) in bars {
                 panel.bar((staleness - 0.42, 0.0), (staleness + 0.42, percent), SERIES[0].color)?;
             }

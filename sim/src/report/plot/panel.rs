@@ -170,6 +170,12 @@ impl<'c> Panel<'c> {
         self.line(&[(corners[0].0, top), (corners[1].0, top)], WHITE.stroke_width(3))
     }
 
+    /// Words just above a point, for what cannot be drawn there.
+    pub(crate) fn note(&self, (x, y): (f64, f64), words: &str) -> Drawn {
+        let (x, y) = self.at(x, y);
+        self.text(words, theme::text(TEXT, HPos::Center, VPos::Bottom), x, y - px(6))
+    }
+
     fn whisker(&self, x: f64, y: f64, half: f64, style: Style) -> Drawn {
         let (top, bottom) = (self.at(x, y + half), self.at(x, y - half));
         if top.1 == bottom.1 {

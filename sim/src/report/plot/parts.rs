@@ -43,6 +43,11 @@ pub(crate) fn draw(curve: &Curve<'_>) -> Result<Picture, PlotError> {
         let panel = Panel::on(area, &curve.axis(), &y)?;
         let half = if places == 1 { HALF / 2.0 } else { HALF };
         for place in 0..places {
+            if versions.iter().all(|part| part[place].1.is_none_or(|height| height == 0.0)) {
+                let known = versions.iter().any(|part| part[place].1.is_some());
+                panel.note((place as f64, 0.0), if known { "0" } else { "nothing trained" })?;
+                continue;
+            }
             let mut base = 0.0;
             for (part, color) in versions.iter().zip(STACK) {
                 let (x, Some(height), _) = part[place] else { continue };

@@ -15,13 +15,13 @@ pub(in crate::world) fn luck(seed: u64, index: u64) -> f64 {
 /// How long the official OpenAI client waits before its next try (openai-python,
 /// `_calculate_retry_timeout`): `Retry-After` where it is above zero and not above the largest
 /// honoured one, else the backoff, doubled with each try, less up to a quarter at random.
-/// `tries`: requests sent so far, at least 1; `random`: from 0 to 1.
+/// `tries`: requests sent so far; `random`: from 0 to 1.
 pub(super) fn delay(retries: &Retries, tries: u32, retry_after: Span, random: f64) -> Span {
     if retry_after > Span::ZERO && retry_after <= retries.retry_after_max {
         return retry_after;
     }
     // 2^30 backoffs are far above every maximum.
-    let doublings = (tries - 1).min(30);
+    let doublings = tries.saturating_sub(1).min(30);
     let backoff = retries.backoff.times(1 << doublings).min(retries.backoff_max);
     span(backoff.as_secs_f64() * (1.0 - 0.25 * random))
 }

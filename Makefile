@@ -1,0 +1,28 @@
+# `make test` is the whole truth; the others are its parts and helpers.
+
+.PHONY: test lint doc unit same-bytes bless bench
+
+test: lint doc unit same-bytes
+
+lint:
+	cargo fmt --all --check
+	cargo clippy --workspace --all-targets --locked -- -D warnings
+
+doc:
+	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --locked
+
+# Unit, integration and documentation tests.
+unit:
+	cargo test --workspace --locked
+
+# Debug and release, one thread and two, twice: identical bytes.
+same-bytes:
+	scripts/same_bytes.sh
+
+# Rewrites what tests compare with: generated pages, golden digests, the README's outputs.
+# Read the difference before you commit it.
+bless:
+	HEADWAY_BLESS=1 cargo test --workspace --locked
+
+bench:
+	cargo bench --workspace --locked

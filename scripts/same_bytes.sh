@@ -1,0 +1,34 @@
+#!/usr/bin/env bash
+# One sweep, made by the dev and by the release binary, with one thread and with two, and once
+# again: every file must be the same, byte for byte.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+out=$(mktemp -d)
+trap 'rm -rf "$out"' EXIT
+target=${CARGO_TARGET_DIR:-target}
+
+cargo build --locked --bin headway
+cp "$target/debug/headway" "$out/dev"
+cargo build --locked --bin headway --release
+cp "$target/release/headway" "$out/release"
+
+sweep() { # BINARY JOBS NAME
+  "$out/$1" sweep scenarios/openclaw.toml --set steps=60 --set warmup_steps=10 \
+    --over max_head_off_policyness=0,2,4 --replications 3 \
+    --jobs "$2" --out "$out/$3" --format json >"$out/$3.stdout" 2>/dev/null
+}
+
+sweep dev 1 reference
+sweep dev 2 dev-2
+sweep release 1 release-1
+sweep release 2 release-2
+sweep release 2 release-2-again
+
+for other in dev-2 release-1 release-2 release-2-again; do
+  diff --recursive --brief "$out/reference" "$out/$other"
+  cmp "$out/reference.stdout" "$out/$other.stdout"
+done
+files=$(find "$out/reference" -type f | wc -l)
+[ "$files" -ge 10 ] || { echo "only $files files to compare" >&2; exit 1; }
+echo "same bytes: $files files, dev and release, 1 and 2 threads, twice"

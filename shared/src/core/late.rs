@@ -1,0 +1,94 @@
+//! Samples that are, or would become, too old.
+
+use super::queue::SampleQueue;
+use super::slab::Slot;
+use super::{SampleState, Scheduler};
+use crate::config::Late;
+
+impl Scheduler {
+    /// The newest version that one more step makes too old; `None` if none can be.
+    pub(super) fn expiring_version(&self) -> Option<u32> {
+        self.learner.number().checked_sub(self.bound_steps())
+    }
+
+    /// Samples that a step would make too old, and that are not in the output queue.
+    pub(super) fn pending_late(&self) -> bool {
+        let Some(expiring) = self.expiring_version() else { return false };
+        let buckets = self.ages.buckets().iter().take_while(|bucket| bucket.version <= expiring);
+        buckets.map(super::ages::Bucket::pending).sum::<u32>() > 0
+    }
+
+    /// A batch waits for late samples.
+    pub(super) fn awaits_late(&self) -> bool {
+        self.trainer.late_since.is_some() && !self.trainer.late_over
+    }
+
+    /// A batch waits for this sample (or for one of its group).
+    pub(super) fn is_awaited(&self, slot: Slot) -> bool {
+        if !self.awaits_late() {
+            return false;
+        }
+        let Some(expiring) = self.expiring_version() else { return false };
+        let expires = |slot: Slot| self.samples[slot].sample.head.number() <= expiring;
+        expires(slot) || self.members(slot).into_iter().any(expires)
+    }
+
+    /// The oldest awaited sample in a state.
+    pub(super) fn awaited_in(&self, state: SampleState) -> Option<Slot> {
+        let expiring = self.expiring_version()?;
+        self.ages.between(0, expiring).find(|&slot| self.samples[slot].state == state)
+    }
+
+    /// The first awaited entry that waits for room in a queue.
+    pub(super) fn awaited_of(&self, queue: &SampleQueue) -> Option<Slot> {
+        queue.blocked_slots().find(|&slot| self.is_awaited(slot))
+    }
+
+    pub(super) fn must_wait_for_late(&mut self) -> bool {
+        let training = &self.config.policy_training;
+        let waits = self.config.is_strict() && training.late == Late::Wait;
+        if !waits || self.trainer.late_over || !self.pending_late() {
+            return false;
+        }
+        self.trainer.late_since.get_or_insert(self.now);
+        true
+    }
+
+    /// No sample outside a short batch would be trained above η because of it: with full batches
+    /// afterwards, oldest first, each of them is trained in time.
+    pub(super) fn short_step_is_safe(&self) -> bool {
+        if !self.gate.guards_short_steps() {
+            return true;
+        }
+        let bound = u64::from(self.bound_steps());
+        let per_step = self.config.samples_per_batch().max(1);
+        let learner = u64::from(self.learner.number()) + 1;
+        let mut ahead = 0;
+        self.ages.buckets().iter().filter(|bucket| bucket.pending() > 0).all(|bucket| {
+            ahead += u64::from(bucket.pending());
+            let trained_at = learner + (ahead - 1) / per_step;
+            trained_at - u64::from(bucket.version) <= bound
+        })
+    }
+
+    /// Discards what is older than its bound or filter allows. Before a batch is chosen, or the
+    /// dead would hold places for ever.
+    pub(super) fn sweep(&mut self) {
+        let learner = self.learner.number();
+        let Some(newest) = learner.checked_sub(self.lowest_limit.saturating_add(1)) else { return };
+        if self.ages.oldest().is_none_or(|oldest| oldest > newest) {
+            return;
+        }
+        let mut old = std::mem::take(&mut self.scratch);
+        old.extend(self.ages.between(0, newest));
+        for slot in old.drain(..) {
+            // One of a group can have taken this one with it.
+            let Some(entry) = self.samples.get(slot) else { continue };
+            let (age, limits) = (learner - entry.sample.head.number(), entry.limits);
+            if age > limits.lowest() {
+                self.kill(slot, limits.reason());
+            }
+        }
+        self.scratch = old;
+    }
+}
