@@ -76,8 +76,12 @@ pub struct RunResult {
     pub digest: Digest,
     /// Facts that the core was told.
     pub inputs: u64,
-    /// All that was handled: what was due in the world, facts, and decisions.
-    pub events: u64,
+    /// Decisions that the core took.
+    pub actions: u64,
+    /// Things that were due in the world, stale wakes included.
+    pub world_events: u64,
+    /// Samples trained, in the warm-up too.
+    pub trained: u64,
     /// When it ended.
     pub end: Time,
     /// The warm-up was over before the run was.
@@ -312,7 +316,9 @@ impl<'a> Run<'a> {
             summary: self.observer.summary(end, &self.core),
             digest: self.decisions.digest,
             inputs: self.decisions.inputs,
-            events: self.world.events() + self.decisions.inputs + self.decisions.actions,
+            actions: self.decisions.actions,
+            world_events: self.world.events(),
+            trained: self.core.ledger().trained,
             end,
             warm: self.warm,
             course: self.course,

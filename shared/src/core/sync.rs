@@ -144,7 +144,10 @@ impl Scheduler {
         }
         current.closed_since = pauses.then_some(self.now);
         self.weights.current = Some(current);
-        for index in self.replicas_waiting() {
+        for index in 0..self.replicas.len() {
+            if self.replicas[index].sync != Sync::Waiting {
+                continue;
+            }
             match current.mode {
                 SyncMode::PauseDrain => self.replicas[index].sync = Sync::Draining(self.now),
                 SyncMode::PauseAbort => {
@@ -156,11 +159,6 @@ impl Scheduler {
                 SyncMode::Rolling => {}
             }
         }
-    }
-
-    fn replicas_waiting(&self) -> Vec<usize> {
-        let waiting = self.replicas.iter().enumerate();
-        waiting.filter(|(_, r)| r.sync == Sync::Waiting).map(|(index, _)| index).collect()
     }
 
     /// Goes on with the publication under way, as far as it can.
