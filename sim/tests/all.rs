@@ -18,6 +18,7 @@ mod all {
     mod theory;
     mod troubles;
     mod world_clients;
+    mod world_effects;
     mod world_faults;
     mod world_runs;
     mod world_scenario;
