@@ -18,6 +18,10 @@ use crate::world::World;
 /// nothing was due in the world, nothing will happen any more.
 const IDLE_TICKS: u32 = 1000;
 
+/// An instant with more inputs than this will never end: something is asked and refused for ever
+/// in no time.
+const INPUTS_PER_INSTANT: u64 = 10_000_000;
+
 /// After fewer steps a long time without one may be chance.
 const FEW_STEPS: u64 = 4;
 
@@ -41,7 +45,8 @@ pub enum Ended {
     Steps,
     /// All that its clients had to ask was done.
     Exhausted,
-    /// Nothing could happen any more, though clients waited for something.
+    /// Nothing could happen any more, though clients waited for something; or one instant never
+    /// ended.
     Stalled(Stall),
     /// The core could not go on.
     Failed(RunError),
@@ -146,6 +151,9 @@ pub fn simulate<'a>(
         if run.steps_done() {
             break Ended::Steps;
         }
+        if run.instant.1 > INPUTS_PER_INSTANT {
+            break Ended::Stalled(run.core.stall());
+        }
         if max_inputs > 0 && run.decisions.inputs >= max_inputs {
             break Ended::MaxInputs;
         }
@@ -196,6 +204,8 @@ struct Run<'a> {
     steps: (u64, Time),
     course: Course,
     failed: Option<RunError>,
+    /// The present instant, and its inputs so far.
+    instant: (Time, u64),
     /// An input was handled since `tick` was asked for.
     handled: bool,
     tick: Option<Time>,
@@ -224,6 +234,7 @@ impl<'a> Run<'a> {
             steps: (0, Time::ZERO),
             course: Course::default(),
             failed: None,
+            instant: (Time::ZERO, 0),
             handled: true,
             tick: None,
             actions: Vec::new(),
@@ -244,6 +255,8 @@ impl<'a> Run<'a> {
     fn handle(&mut self, input: &Input) -> Result<(), RunFailure> {
         let now = self.world.now();
         self.handled = true;
+        let before = if self.instant.0 == now { self.instant.1 } else { 0 };
+        self.instant = (now, before + 1);
         self.core.handle(now, input);
         self.actions.clear();
         while let Some(action) = self.core.poll_action() {

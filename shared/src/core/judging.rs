@@ -229,7 +229,7 @@ impl Scheduler {
         let verdict = if enough { score(config, votes) } else { judge_failed(config) };
         let sample = ballot.sample;
         self.close_ballot(sample);
-        self.judged(sample, verdict);
+        self.judged(sample, verdict, enough);
     }
 
     /// Cancels what is left of a sample's votes.
@@ -249,10 +249,12 @@ impl Scheduler {
         self.ballots.remove(slot);
     }
 
-    fn judged(&mut self, slot: Slot, verdict: Verdict) {
+    /// The votes are over; `known`: enough of them were valid.
+    fn judged(&mut self, slot: Slot, verdict: Verdict, known: bool) {
         let session = std::mem::replace(&mut self.samples[slot].session, NONE);
         // Its session lives at least as long as it is not judged.
-        let first = self.config.reward_judging.at_least_one && !self.sessions[session].counted;
+        let at_least_one = self.config.reward_judging.at_least_one;
+        let first = known && at_least_one && !self.sessions[session].counted;
         let (score, masked, rejected) = match verdict {
             Verdict::Train(score) => (score, false, None),
             Verdict::Mask(score) => (score, !first, None),

@@ -324,7 +324,8 @@ metrics! {
     Share failed_step_share "" = |t| t.of_steps(t.grew(|l| l.failed_steps));
 
     // Lengths: does the trained population follow the generated one?
-    /// Mean length of trained samples over mean length of all samples generated, in tokens.
+    /// Mean length of trained samples over mean length of all samples generated, in tokens; turns
+    /// that were aborted before their end are in neither.
     Ratio length_ratio "" = |t| length_ratio(&t.trained.lengths, &t.generated.lengths);
     /// Kolmogorov distance between the lengths of trained samples and of all samples generated;
     /// above 64 tokens taken at bin ends, so never above the true one.

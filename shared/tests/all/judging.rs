@@ -261,6 +261,23 @@ fn where_nothing_would_count_the_first_judged_turn_does() {
 }
 
 #[test]
+fn a_turn_whose_votes_all_failed_is_not_the_first_judged_one() {
+    let mut bench = court(|c| {
+        c.reward_judging.votes = 1;
+        c.reward_judging.judge_retries = 0;
+        c.reward_judging.on_judge_failure = OnJudgeFailure::Mask;
+        c.reward_judging.zero_score = ZeroScore::Mask;
+        c.reward_judging.at_least_one = true;
+        c.policy_training.batch_size = 8;
+    });
+    let failed = bench.turn(0);
+    bench.vote_as(failed, VoteOutcome::Failed);
+    let judged = bench.scored(0, ZERO);
+    assert!(bench.core.sample(failed).unwrap().masked);
+    assert!(!bench.core.sample(judged).unwrap().masked);
+}
+
+#[test]
 fn mode_sync_keeps_the_serving_slot_until_judged() {
     for (mode, free) in [(JudgeMode::Sync, false), (JudgeMode::Async, true)] {
         let mut bench = court(|c| {
