@@ -309,7 +309,7 @@ impl Scheduler {
 
     /// Refuses a turn that has not started.
     pub(super) fn refuse(&mut self, slot: Slot, reason: Refusal) {
-        let Turn { request, purpose, last, session, .. } = self.turns[slot];
+        let Turn { request, purpose, .. } = self.turns[slot];
         if reason == Refusal::WeightSync {
             let in_window = self.weights.current.is_some() || self.gate_window_closed();
             self.ensure(in_window, Violation::Refused503);
@@ -326,9 +326,6 @@ impl Scheduler {
             self.leave_seat(slot);
         }
         self.end_turn(slot, None);
-        if last {
-            self.end_session(session);
-        }
     }
 
     fn retry_after(&self, reason: Refusal) -> Span {
@@ -352,7 +349,7 @@ impl Scheduler {
         if turn.on_replica() {
             return self.cancel_running_turn(slot, Discard::ClientLeft, None);
         }
-        let (sample, last, session) = (turn.sample, turn.last, turn.session);
+        let sample = turn.sample;
         let counts = turn.purpose == Purpose::Train && sample == NONE;
         self.leave_line(slot);
         if sample != NONE {
@@ -362,9 +359,6 @@ impl Scheduler {
             self.leave_seat(slot);
         }
         self.end_turn(slot, None);
-        if last {
-            self.end_session(session);
-        }
     }
 
     /// What binds samples that are admitted now.

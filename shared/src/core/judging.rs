@@ -60,8 +60,7 @@ impl Scheduler {
             self.release_slot(slot);
         }
         self.in_state(slot, SampleState::RolloutQueue);
-        let entered = self.next_entry;
-        self.next_entry += 1;
+        let entered = self.entry_ordinal();
         let entry = &mut self.samples[slot];
         entry.rank = self.rollout.rank(entry.sample.head.number(), entry.sample.id.0);
         entry.entered = entered;

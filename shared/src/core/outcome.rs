@@ -102,8 +102,8 @@ impl Scheduler {
     pub(super) fn count_rejection(&mut self, reason: Discard) {
         let counts = self.config.policy_training.batch_counts == BatchCounts::Results;
         if counts && reason.is_rejection() {
-            self.trainer.rejected.push_back(self.next_entry);
-            self.next_entry += 1;
+            let ordinal = self.entry_ordinal();
+            self.trainer.rejected.push_back(ordinal);
         }
     }
 

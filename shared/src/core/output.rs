@@ -68,9 +68,7 @@ impl Scheduler {
     }
 
     pub(super) fn push_output(&mut self, leader: Slot) {
-        let entered = self.next_entry;
-        self.next_entry += 1;
-        self.samples[leader].entered = entered;
+        self.samples[leader].entered = self.entry_ordinal();
         self.rank_output(leader);
         self.output.push(leader, self.samples[leader].rank, self.weight(leader));
         let max_size = self.config.queue.output.max_size;

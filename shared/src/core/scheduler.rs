@@ -377,6 +377,12 @@ impl Scheduler {
         }
     }
 
+    /// Numbers what enters a queue, so that the first to enter is known in every order.
+    pub(super) fn entry_ordinal(&mut self) -> u64 {
+        self.next_entry += 1;
+        self.next_entry - 1
+    }
+
     /// Something came late, twice, or for something unknown.
     pub(super) fn ignore(&mut self) {
         self.ledger.ignored += 1;

@@ -1,7 +1,7 @@
 //! Turns on replicas: started, ended, aborted, lost.
 
 use super::slab::{NONE, Slot};
-use super::state::{Purpose, Replica, Sync, TurnState};
+use super::state::{Purpose, Replica, Sync, Turn, TurnState};
 use super::{SampleState, Scheduler, Stage};
 use crate::action::{Action, Discard, Reply};
 use crate::config::{Aborted, JudgeMode};
@@ -18,7 +18,6 @@ impl Scheduler {
     /// Sends a turn to a replica; the first time, a turn that trains becomes a sample.
     pub(super) fn start_turn(&mut self, slot: Slot, index: usize) {
         let Replica { id: replica, deploy, sync, .. } = self.replicas[index];
-        let loading = matches!(sync, Sync::Transferring(_) | Sync::Loading(_));
         if self.turns[slot].purpose == Purpose::Train {
             self.occupied += 1;
             match self.turns[slot].sample {
@@ -34,7 +33,7 @@ impl Scheduler {
         turn.replica = index;
         turn.started_on = deploy;
         turn.floor = turn.floor.max(deploy);
-        turn.may_mix = turn.resume || loading;
+        turn.may_mix = turn.resume || sync.loads();
         let sample = (turn.sample != NONE).then(|| self.samples[turn.sample].sample.id);
         let (request, attempt, resume) = (turn.request, turn.attempt, turn.resume);
         self.sessions[turn.session].last_replica = Some(replica);
@@ -73,7 +72,7 @@ impl Scheduler {
         self.admission_due = true;
     }
 
-    /// Forgets a turn that is in no line and on no replica.
+    /// Forgets a turn that is in no line and on no replica; the last one ends its session.
     pub(super) fn end_turn(&mut self, slot: Slot, reply: Option<Reply>) {
         let Some(turn) = self.turns.remove(slot) else { return };
         self.turn_of.remove(turn.request.0);
@@ -85,6 +84,9 @@ impl Scheduler {
         self.forget_session_if_over(turn.session);
         if self.exhausted && self.turns.len() == 0 {
             self.close_groups();
+        }
+        if turn.last {
+            self.end_session(turn.session);
         }
     }
 
@@ -141,8 +143,8 @@ impl Scheduler {
         let sample = self.turns[slot].sample;
         if sample != NONE {
             // It has no tokens any more, and will start with the newest weights there are.
-            let newest = self.replicas.iter().filter(|r| r.up()).map(|r| r.deploy).max();
-            self.set_head(sample, newest.unwrap_or_default().max(self.turns[slot].floor));
+            let newest = self.newest_deploy().unwrap_or_default();
+            self.set_head(sample, newest.max(self.turns[slot].floor));
         }
         self.wait_for_replica(slot);
     }
@@ -177,20 +179,12 @@ impl Scheduler {
     }
 
     fn drop_turn_with(&mut self, slot: Slot, reason: Discard, reply: Reply) {
-        let (sample, session, last) = self.turn_facts(slot);
+        let sample = self.turns[slot].sample;
         if sample != NONE {
             self.samples[sample].turn = NONE;
             self.discard(sample, reason);
         }
         self.end_turn(slot, Some(reply));
-        if last {
-            self.end_session(session);
-        }
-    }
-
-    fn turn_facts(&self, slot: Slot) -> (Slot, Slot, bool) {
-        let turn = &self.turns[slot];
-        (turn.sample, turn.session, turn.last)
     }
 
     /// The stamps are those that the engine can have made, given what the core let happen to it.
@@ -213,8 +207,7 @@ impl Scheduler {
     /// before the news of it came.
     fn newest_on(&self, index: usize) -> u32 {
         let replica = &self.replicas[index];
-        let loading = matches!(replica.sync, Sync::Transferring(_) | Sync::Loading(_));
-        let coming = self.weights.current.as_ref().filter(|_| loading);
+        let coming = self.weights.current.as_ref().filter(|_| replica.sync.loads());
         let coming = coming.map_or(0, |publication| publication.version.number());
         replica.deploy.number().max(coming)
     }
@@ -227,7 +220,7 @@ impl Scheduler {
         segments: &[Segment],
         reply: Reply,
     ) {
-        let (sample, session, last) = self.turn_facts(slot);
+        let Turn { sample, session, .. } = self.turns[slot];
         let mut kept = false;
         if sample != NONE {
             self.samples[sample].turn = NONE;
@@ -249,9 +242,6 @@ impl Scheduler {
             self.await_state(sample);
         }
         self.end_turn(slot, Some(reply));
-        if last {
-            self.end_session(session);
-        }
     }
 
     fn record_generation(
@@ -306,13 +296,11 @@ impl Scheduler {
         reason: Discard,
         reply: Option<Reply>,
     ) {
-        let turn = &self.turns[slot];
-        if turn.state == TurnState::Cancelled {
+        let Turn { request, session, sample, state, last, .. } = self.turns[slot];
+        if state == TurnState::Cancelled {
             return;
         }
-        let (sample, session, last) = self.turn_facts(slot);
-        let request = turn.request;
-        if turn.state == TurnState::Running {
+        if state == TurnState::Running {
             self.abort_turn(slot);
         }
         self.turns[slot].state = TurnState::Cancelled;
@@ -347,12 +335,8 @@ impl Scheduler {
             self.turns[slot].sample = NONE;
             self.cancel_running_turn(slot, Discard::Late, Some(Reply::Failed));
         } else {
-            let (session, last) = (turn.session, turn.last);
             self.line.remove(&mut self.turn_links, slot);
             self.end_turn(slot, Some(Reply::Failed));
-            if last {
-                self.end_session(session);
-            }
         }
     }
 

@@ -279,6 +279,18 @@ pub(crate) enum Sync {
     Loading(Time),
 }
 
+impl Sync {
+    /// Its turns end before it loads.
+    pub(crate) fn drains(self) -> bool {
+        matches!(self, Self::Draining(_) | Self::Aborting)
+    }
+
+    /// It fetches or loads weights.
+    pub(crate) fn loads(self) -> bool {
+        matches!(self, Self::Transferring(_) | Self::Loading(_))
+    }
+}
+
 /// A serving replica.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Replica {

@@ -75,8 +75,12 @@ impl Scheduler {
     /// A turn that was interrupted may not go on with the weights that there are.
     fn line_needs_newer_weights(&self) -> bool {
         let Some(slot) = self.line.front() else { return false };
-        let newest = self.replicas.iter().filter(|r| r.up()).map(|r| r.deploy).max();
-        newest.is_some_and(|newest| newest < self.floor(slot))
+        self.newest_deploy().is_some_and(|newest| newest < self.floor(slot))
+    }
+
+    /// The newest weights that a replica holds whole.
+    pub(super) fn newest_deploy(&self) -> Option<DeployVersion> {
+        self.replicas.iter().filter(|replica| replica.up()).map(|replica| replica.deploy).max()
     }
 
     fn publish(&mut self) {
@@ -112,8 +116,7 @@ impl Scheduler {
 
     fn handle_load_event(&mut self, replica: ReplicaId, event: WeightsEvent) {
         let Some(index) = self.replica_index(replica) else { return self.ignore() };
-        let sync = self.replicas[index].sync;
-        if !matches!(sync, Sync::Transferring(_) | Sync::Loading(_)) {
+        if !self.replicas[index].sync.loads() {
             return self.ignore();
         }
         match event {
@@ -166,19 +169,16 @@ impl Scheduler {
         let Some(current) = self.weights.current.filter(|p| p.saving_since.is_none()) else {
             return;
         };
-        let draining = |sync: Sync| matches!(sync, Sync::Draining(_) | Sync::Aborting);
-        let loading = |sync: Sync| matches!(sync, Sync::Transferring(_) | Sync::Loading(_));
         if current.mode == SyncMode::Rolling
-            && !self.replicas.iter().any(|r| draining(r.sync) || loading(r.sync))
+            && !self.replicas.iter().any(|r| r.sync.drains() || r.sync.loads())
             && let Some(index) = self.replicas.iter().position(|r| r.sync == Sync::Waiting)
         {
             self.replicas[index].closed = true;
             self.replicas[index].sync = Sync::Draining(self.now);
         }
-        let drained = |r: &super::state::Replica| !draining(r.sync) || r.turns.is_empty();
-        if self.replicas.iter().all(drained) {
+        if self.replicas.iter().all(|r| !r.sync.drains() || r.turns.is_empty()) {
             for index in 0..self.replicas.len() {
-                if draining(self.replicas[index].sync) {
+                if self.replicas[index].sync.drains() {
                     self.load(index, InFlight::Drained);
                 }
             }
@@ -279,8 +279,7 @@ impl Scheduler {
 
     /// After a rollback: weights that are not yet being loaded never will be.
     pub(super) fn abandon_publication(&mut self) {
-        let loading = |sync: Sync| matches!(sync, Sync::Transferring(_) | Sync::Loading(_));
-        if self.weights.current.is_some() && !self.replicas.iter().any(|r| loading(r.sync)) {
+        if self.weights.current.is_some() && !self.replicas.iter().any(|r| r.sync.loads()) {
             self.reopen();
         }
     }

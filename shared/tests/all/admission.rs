@@ -155,12 +155,7 @@ fn affine_routing_goes_back_to_the_session_s_replica() {
 #[test]
 fn two_replicas_at_different_versions_have_different_capacities() {
     let mut bench = Bench::new(|c| c.policy_training.max_head_off_policyness = 1);
-    bench.replica_up(R1, 0);
-    bench.scored(0, GOOD);
-    bench.scored(1, GOOD);
-    bench.end_step(true);
-    bench.save();
-    bench.load(R0);
+    bench.replicas_apart();
     assert_eq!((bench.deployed(R0), bench.deployed(R1)), (1, 0));
     let placed: Vec<_> = (2..6)
         .map(|session| {

@@ -151,18 +151,24 @@ fn the_filter_sweeps_what_waits_in_a_queue() {
     }
 }
 
+/// Strict at η = 0, with the weights of the last step not there yet.
+fn behind_at_eta_zero(gate: GateKind) -> Bench {
+    let mut bench = Bench::new(|c| {
+        c.policy_training.bound = Bound::Strict;
+        c.policy_training.max_head_off_policyness = 0;
+        c.policy_training.gate = gate;
+    });
+    bench.steps(1);
+    bench.scored(100, GOOD);
+    bench.scored(101, GOOD);
+    bench.end_step(true);
+    bench
+}
+
 #[test]
 fn what_is_born_too_old_is_not_trained_under_a_strict_bound() {
     for gate in [GateKind::None, GateKind::Openclaw] {
-        let mut bench = Bench::new(|c| {
-            c.policy_training.bound = Bound::Strict;
-            c.policy_training.max_head_off_policyness = 0;
-            c.policy_training.gate = gate;
-        });
-        bench.steps(1);
-        bench.scored(100, GOOD);
-        bench.scored(101, GOOD);
-        bench.end_step(true);
+        let mut bench = behind_at_eta_zero(gate);
         // The weights of version 2 are not there yet, and this gate does not ask for them.
         for session in 200..204 {
             let request = bench.request(session);
@@ -184,15 +190,7 @@ fn what_is_born_too_old_is_not_trained_under_a_strict_bound() {
 #[test]
 fn what_would_be_born_too_old_is_refused_until_newer_weights_are_there() {
     for gate in [GateKind::None, GateKind::Openclaw] {
-        let mut bench = Bench::new(|c| {
-            c.policy_training.bound = Bound::Strict;
-            c.policy_training.max_head_off_policyness = 0;
-            c.policy_training.gate = gate;
-        });
-        bench.steps(1);
-        bench.scored(100, GOOD);
-        bench.scored(101, GOOD);
-        bench.end_step(true);
+        let mut bench = behind_at_eta_zero(gate);
         let early = bench.request(200);
         assert_eq!(bench.decision(early), Decision::Refused(Refusal::Stale));
         bench.publish();

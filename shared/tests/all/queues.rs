@@ -5,7 +5,7 @@ use headway_shared::config::{DropPolicy, JudgeNeeds, Queue, QueueOrder};
 use headway_shared::core::SampleState;
 use headway_shared::id::{RequestId, SampleId};
 
-use super::harness::{Bench, GOOD, R0, R1};
+use super::harness::{Bench, GOOD};
 
 /// One step is training; four samples become ready meanwhile, the last admitted first. They are
 /// of versions 1, 0, 1, 0 in the order of their admission.
@@ -14,12 +14,7 @@ fn four_waiting(order: QueueOrder) -> (Bench, Vec<SampleId>) {
         c.policy_training.max_head_off_policyness = 9;
         c.queue.output.queue_type = order;
     });
-    bench.replica_up(R1, 0);
-    bench.scored(0, GOOD);
-    bench.scored(1, GOOD);
-    bench.end_step(true);
-    bench.save();
-    bench.load(R0);
+    bench.replicas_apart();
     bench.scored(2, GOOD);
     bench.scored(3, GOOD);
     assert!(bench.training());

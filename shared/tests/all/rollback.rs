@@ -80,12 +80,7 @@ fn restoring_what_is_there_changes_nothing() {
 #[test]
 fn a_replica_that_holds_an_older_whole_version_goes_on_serving() {
     let mut bench = Bench::new(|c| c.policy_training.max_head_off_policyness = 9);
-    bench.replica_up(R1, 0);
-    bench.scored(0, GOOD);
-    bench.scored(1, GOOD);
-    bench.end_step(true);
-    bench.save();
-    bench.load(R0);
+    bench.replicas_apart();
     // R0 holds version 1, which is lost; R1 holds 0, which is not.
     bench.restored(0);
     let request = bench.admit(2);

@@ -9,7 +9,7 @@ use headway_shared::input::{
 };
 use headway_shared::version::{DeployVersion, LearnerVersion};
 
-use super::{Bench, GOOD};
+use super::{Bench, GOOD, R0, R1};
 
 impl Bench {
     // Judging.
@@ -108,6 +108,16 @@ impl Bench {
         while let Some(replica) = self.watch.loading() {
             self.load(replica);
         }
+    }
+
+    /// A batch trains, and of two replicas only R0 gets its weights: R0 holds version 1, R1 holds 0.
+    pub(crate) fn replicas_apart(&mut self) {
+        self.replica_up(R1, 0);
+        self.scored(0, GOOD);
+        self.scored(1, GOOD);
+        self.end_step(true);
+        self.save();
+        self.load(R0);
     }
 
     /// A replica serves with these weights.
