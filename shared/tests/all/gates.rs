@@ -81,7 +81,6 @@ struct Books {
     admitted_and_kept: i64,
     outstanding: i64,
     unresolved: i64,
-    occupied: i64,
 }
 
 /// In a world without groups, with one replica that never closes, a gate admits at every instant
@@ -89,7 +88,7 @@ struct Books {
 fn agrees_with(mut config: Config, mut plan: Plan, capacity: impl Fn(&Books) -> i64) {
     config.reward_judging.zero_score = ZeroScore::Discard;
     config.reward_judging.judge_concurrency = 100;
-    (plan.inputs, plan.steps, plan.environments) = (250, 12, false);
+    (plan.side, plan.environments) = (0, false);
     let mut world = World::new(config, plan);
     while world.bench.record.len() < 250 && world.bench.learner() < 12 && world.turn() {
         let core = &world.bench.core;
@@ -101,7 +100,6 @@ fn agrees_with(mut config: Config, mut plan: Plan, capacity: impl Fn(&Books) -> 
             admitted_and_kept: (ledger.admitted - ledger.discarded_total()) as i64,
             outstanding: ledger.outstanding() as i64,
             unresolved: ledger.outstanding() as i64 - ready as i64,
-            occupied: i64::from(core.gauges().running),
         };
         let expected = capacity(&books).clamp(0, PROBES);
         assert_eq!(probe(core), expected, "{:?} at {}", core.gauges(), world.bench.now);
@@ -180,7 +178,7 @@ fn gates_that_discard_and_ask_again_starve_long_samples() {
     assert!(fair > 27.0, "an aggregate bound trains what it admits: {fair} s");
     for gate in [GateKind::Roll, GateKind::PrimeRl, GateKind::NemoRlWindow] {
         let short = trained_generation(gate);
-        assert!(short < 0.75 * fair, "{gate:?}: {short} s of {fair} s");
+        assert!(short < 0.85 * fair, "{gate:?}: {short} s of {fair} s");
     }
 }
 

@@ -80,7 +80,7 @@ proptest! {
         config.policy_serving.max_concurrent_rollouts = limit;
         agrees_with(config, Plan { replicas: 1, ..plan }, |books| {
             let allowance = i64::from(eta + books.version + 1) * i64::from(batch);
-            let by_limit = i64::from(limit) - books.unresolved.max(books.occupied);
+            let by_limit = i64::from(limit) - books.unresolved;
             (allowance - books.admitted_and_kept).min(by_limit)
         });
     }

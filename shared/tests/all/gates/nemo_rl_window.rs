@@ -33,18 +33,17 @@ fn nothing_in_flight_is_cancelled_and_what_comes_too_late_is_evicted_on_arrival(
 /// One sample of each version 0 to 2 left in the buffer, at version 3 and a window of 3.
 fn buffered(order: QueueOrder) -> (Bench, Vec<SampleId>) {
     let mut bench = gated_with(GateKind::NemoRlWindow, |c| {
-        c.policy_training.batch_size = 4;
         c.policy_training.max_head_off_policyness = 3;
+        c.policy_training.batch_size = 100;
+        c.queue.output.queue_type = QueueOrder::Lifo;
     });
     let mut left = Vec::new();
     for step in 0..3 {
-        for session in 0..4 {
-            bench.scored(100 * step + session, GOOD);
-        }
-        assert!(bench.training());
-        left.push(bench.scored(100 * step + 50, GOOD));
-        // The youngest is to stay in the buffer: it is behind what fills the next batch.
-        bench.reconfigure(|c| c.queue.output.queue_type = QueueOrder::FreshestFirst);
+        left.push(bench.scored(10 * step, GOOD));
+        bench.scored(10 * step + 1, GOOD);
+        bench.scored(10 * step + 2, GOOD);
+        bench.reconfigure(|c| c.policy_training.batch_size = 2);
+        bench.reconfigure(|c| c.policy_training.batch_size = 100);
         bench.end_step(true);
         bench.publish();
     }
@@ -65,10 +64,11 @@ fn the_sampler_takes_any_sample_inside_the_window_in_the_order_of_the_queue() {
 
 #[test]
 fn the_buffer_evicts_what_is_older_than_the_window() {
-    let (mut bench, left) = buffered(QueueOrder::FreshestFirst);
-    for session in 0..4 {
-        bench.scored(900 + session, GOOD);
-    }
+    let (mut bench, left) = buffered(QueueOrder::Lifo);
+    bench.scored(900, GOOD);
+    bench.scored(901, GOOD);
+    bench.reconfigure(|c| c.policy_training.batch_size = 2);
+    assert!(bench.discarded.is_empty());
     bench.end_step(true);
     assert_eq!(bench.discarded, [(left[0], Discard::Late)], "4 - 0 is above 3");
 }
