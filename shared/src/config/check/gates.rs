@@ -45,7 +45,8 @@ fn verl(config: &Config) -> Vec<Problem> {
     let training = &config.policy_training;
     let output = &config.queue.output;
     let size = u64::from(output.max_size);
-    let others = u64::from(training.publish_interval - 1) * config.samples_per_batch();
+    let others =
+        u64::from(training.publish_interval - 1).saturating_mul(config.samples_per_batch());
     let holds_all = size >= config.verl_budget().saturating_mul(u64::from(training.group_size));
     let drops = matches!(output.drop_policy, DropPolicy::DropOldest | DropPolicy::DropNewest);
     let rules = [
