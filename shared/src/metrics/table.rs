@@ -169,6 +169,10 @@ metrics! {
     /// Share of the samples trained or discarded that were discarded because a rollback removed the
     /// policy that generated them.
     Share discarded_lost_weights_share "" = |t| t.discarded(Discard::LostWeights);
+    /// Share of the groups that were complete, or went on without their stragglers, that were
+    /// discarded because all of their scores were equal (`filter = "zero_variance"`).
+    Share filtered_group_share "" =
+        |t| ratio(t.grew(|l| l.groups_filtered), t.grew(|l| l.groups_complete));
     /// Share of the samples trained that had no gradient.
     Share masked_share "" = |t| t.of_trained(t.trained.masked);
     /// Samples admitted and not yet trained, discarded or parked, averaged over time.
