@@ -77,12 +77,12 @@ impl Scheduler {
         // Its members to come are refused where they wait.
         self.admission_due = true;
         let members = self.groups[slot].members.iter(&self.member_links);
-        let members: smallvec::SmallVec<[Slot; 16]> = members.collect();
-        for member in members {
-            // With one straggler others can go, of the same session.
-            let entry = self.samples.get(member).filter(|entry| entry.group == slot);
-            if entry.is_some_and(|entry| entry.state != SampleState::GroupWait) {
-                self.kill(member, Discard::Straggler);
+        let unscored = |&member: &Slot| self.samples[member].state != SampleState::GroupWait;
+        let stragglers: smallvec::SmallVec<[Slot; 16]> = members.filter(unscored).collect();
+        for straggler in stragglers {
+            // One can have taken others of its session with it.
+            if self.samples.get(straggler).is_some_and(|entry| entry.group == slot) {
+                self.kill(straggler, Discard::Straggler);
             }
         }
         self.check_group(slot, Discard::GroupTooSmall);
