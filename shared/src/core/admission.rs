@@ -89,7 +89,9 @@ impl Scheduler {
             return Some(Refusal::Ended);
         }
         let turn = &self.turns[slot];
-        if turn.purpose != Purpose::Train || self.config.policy_training.group_size == 1 {
+        // One that has its seat belongs to its group, also if there are none by a new configuration.
+        let grouped = turn.seated || self.config.policy_training.group_size > 1;
+        if turn.purpose != Purpose::Train || !grouped {
             return None;
         }
         let Some(id) = turn.group else { return Some(Refusal::BadGroup) };

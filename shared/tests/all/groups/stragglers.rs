@@ -117,7 +117,9 @@ fn the_wait_ends_when_too_few_scored_members_are_left_and_begins_again() {
         c.policy_training.stale_filter_steps = Some(2);
     });
     let step = |bench: &mut Bench, group: u64| {
-        (0..4).for_each(|member| drop(bench.scored_in(10 * group + member, group, GOOD)));
+        for member in 0..4 {
+            bench.scored_in(10 * group + member, group, GOOD);
+        }
         bench.end_step(true);
         bench.publish();
     };
