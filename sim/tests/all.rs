@@ -20,6 +20,7 @@ mod all {
     mod world_clients;
     mod world_effects;
     mod world_faults;
+    mod world_groups;
     mod world_runs;
     mod world_scenario;
     mod world_support;

@@ -3,10 +3,11 @@
 mod gates;
 
 use super::choices::{
-    Bound, Correction, DropPolicy, GateKind, JudgeMode, JudgeNeeds, Late, QueueOrder,
+    Bound, Correction, DropPolicy, GateKind, GroupFilter, JudgeMode, JudgeNeeds, Late, QueueOrder,
+    Surplus, ZeroScore,
 };
 use super::diagnostic::Severity;
-use super::sections::{Config, Queue};
+use super::sections::{Config, MILLION, Queue};
 use crate::time::Span;
 
 /// Which of the two queues.
@@ -71,6 +72,22 @@ pub enum Problem {
     LagWithoutCorrection,
     /// Members of a group are never parked.
     GroupsDoNotPark,
+    /// A sample alone has no variance: the filter would discard everything.
+    FilterWithoutGroups,
+    /// `over_sampling` is below 1.
+    UnderSampling,
+    /// Places cannot be dropped where the gate does not count them by state against η.
+    DropWithoutPlaces,
+    /// Groups need all of their members, so that they never go on without a straggler.
+    NoStragglers,
+    /// Zero scores do not count, and of two scores one is left.
+    FilterSeesOneScore,
+    /// The gate gives as many places as are asked for.
+    OverSamplingWithoutPlaces,
+    /// What over-sampling brings beyond a batch is too old for the next.
+    SurplusTooOld,
+    /// What would be late is dropped as surplus.
+    WaitForSurplus,
     /// A session that falls silent keeps its place for ever.
     SilentSessions,
 }
@@ -86,6 +103,11 @@ impl Problem {
             | Self::GroupsDoNotPark
             | Self::VerlDropsOldest
             | Self::UnreadByGate(_)
+            | Self::NoStragglers
+            | Self::FilterSeesOneScore
+            | Self::OverSamplingWithoutPlaces
+            | Self::SurplusTooOld
+            | Self::WaitForSurplus
             | Self::SilentSessions => Severity::Warning,
             _ => Severity::Error,
         }
@@ -106,6 +128,9 @@ impl Problem {
         const BATCH: &str = "policy_training.batch_size";
         const MIN_BATCH: &str = "policy_training.min_batch_size";
         const LIMIT: &str = "policy_serving.max_concurrent_rollouts";
+        const EQUAL: &str = "policy_training.filter";
+        const OVER: &str = "policy_training.over_sampling";
+        const SURPLUS: &str = "policy_training.surplus";
         match self {
             Self::Zero(key) => vec![key],
             Self::TooManyVotes => vec!["reward_judging.votes"],
@@ -137,6 +162,16 @@ impl Problem {
             Self::StarvingOrder(QueueName::Output) => vec!["queue.output.queue_type", FILTER],
             Self::LagWithoutCorrection => vec!["policy_training.correction", ETA],
             Self::GroupsDoNotPark => vec!["policy_training.park_after_sec", GROUP],
+            Self::FilterWithoutGroups => vec![EQUAL, GROUP],
+            Self::UnderSampling => vec![OVER],
+            Self::DropWithoutPlaces => vec![SURPLUS, GATE],
+            Self::NoStragglers => {
+                vec!["policy_training.straggler_wait_sec", "policy_training.min_group_size", GROUP]
+            }
+            Self::FilterSeesOneScore => vec![EQUAL, "reward_judging.zero_score"],
+            Self::OverSamplingWithoutPlaces => vec![OVER, GATE],
+            Self::SurplusTooOld => vec![SURPLUS, BOUND, ETA],
+            Self::WaitForSurplus => vec!["policy_training.late", SURPLUS],
             Self::SilentSessions => vec!["environment_hosting.session_idle_sec"],
         }
     }
@@ -173,6 +208,7 @@ pub fn check(config: &Config) -> Vec<Problem> {
     problems.extend(areal(config));
     problems.extend(gates::check(config));
     problems.extend(warnings(config));
+    problems.extend(groups(config));
     problems
 }
 
@@ -313,6 +349,32 @@ fn may_lag(config: &Config) -> bool {
         GateKind::None | GateKind::Openclaw => true,
         _ => config.bound_versions() > 0,
     }
+}
+
+/// The rules about groups and over-sampling.
+fn groups(config: &Config) -> Vec<Problem> {
+    let training = &config.policy_training;
+    let filters = training.filter == GroupFilter::ZeroVariance;
+    let over = training.over_sampling > MILLION;
+    let drops = over && training.surplus == Surplus::Drop;
+    let by_state = matches!(training.gate, GateKind::Headway | GateKind::Sync);
+    let unlimited = matches!(training.gate, GateKind::Openclaw | GateKind::None);
+    let strict = config.is_strict() || training.gate == GateKind::Sync;
+    let needs_all = training.min_group_size >= training.group_size;
+    let rules = [
+        (Problem::FilterWithoutGroups, filters && training.group_size == 1),
+        (Problem::UnderSampling, training.over_sampling < MILLION),
+        (Problem::DropWithoutPlaces, drops && !by_state),
+        (Problem::NoStragglers, training.straggler_wait > Span::ZERO && needs_all),
+        (
+            Problem::FilterSeesOneScore,
+            filters && config.reward_judging.zero_score != ZeroScore::Train,
+        ),
+        (Problem::OverSamplingWithoutPlaces, over && !drops && unlimited),
+        (Problem::SurplusTooOld, over && !drops && strict && !unlimited),
+        (Problem::WaitForSurplus, drops && by_state && strict && training.late == Late::Wait),
+    ];
+    rules.iter().filter(|(_, broken)| *broken).map(|(problem, _)| *problem).collect()
 }
 
 fn warnings(config: &Config) -> Vec<Problem> {

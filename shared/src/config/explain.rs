@@ -2,7 +2,7 @@
 
 use super::check::{Problem, QueueName, places_before_publication};
 use super::choices::Choice;
-use super::sections::Config;
+use super::sections::{Config, MILLION};
 
 /// What is wrong, with the numbers.
 pub(super) fn message(problem: Problem, config: &Config) -> String {
@@ -118,6 +118,37 @@ pub(super) fn message(problem: Problem, config: &Config) -> String {
         Problem::GroupsDoNotPark => {
             "`park_after_sec` has no effect: members of a group are never parked".to_owned()
         }
+        Problem::FilterWithoutGroups => "`filter = \"zero_variance\"` compares the scores of a \
+             group, and the scores of one sample are all equal: everything would be discarded"
+            .to_owned(),
+        Problem::UnderSampling => format!(
+            "`over_sampling` is {}, so that less than a batch is admitted for a batch",
+            f64::from(training.over_sampling) / f64::from(MILLION)
+        ),
+        Problem::DropWithoutPlaces => format!(
+            "`surplus = \"drop\"` drops places beyond those that η gives, and the `{}` gate does \
+             not count places against η",
+            training.gate.word()
+        ),
+        Problem::NoStragglers => format!(
+            "`straggler_wait_sec` has no effect: a group needs all of its {} members",
+            training.group_size
+        ),
+        Problem::FilterSeesOneScore => format!(
+            "`zero_score = \"{}\"` leaves members with a score other than 0 for `filter` to \
+             compare: where scores are 0 or 1, no group trains",
+            judging.zero_score.word()
+        ),
+        Problem::OverSamplingWithoutPlaces => format!(
+            "`over_sampling` has no effect: the `{}` gate gives as many places as are asked for",
+            training.gate.word()
+        ),
+        Problem::SurplusTooOld => "`surplus = \"recycle\"` keeps what `over_sampling` brings \
+             beyond a batch, and by the next step it is older than the bound"
+            .to_owned(),
+        Problem::WaitForSurplus => "`late = \"wait\"` has no effect: with `surplus = \"drop\"` a \
+             step leaves behind what would be late, and waits for none of it"
+            .to_owned(),
         Problem::SilentSessions => {
             "a session that falls silent is never ended, and its turns hold their places for ever"
                 .to_owned()
@@ -194,6 +225,23 @@ pub(super) fn remedy(problem: Problem, config: &Config) -> String {
                 .to_owned()
         }
         Problem::GroupsDoNotPark => "leave out `park_after_sec`".to_owned(),
+        Problem::FilterWithoutGroups => {
+            "write `group_size = 8`, or another above 1; or leave out `filter`".to_owned()
+        }
+        Problem::UnderSampling => "write `over_sampling = 1` or more".to_owned(),
+        Problem::DropWithoutPlaces => {
+            "write `surplus = \"recycle\"`, or `gate = \"headway\"`".to_owned()
+        }
+        Problem::NoStragglers => match training.group_size {
+            1 => "leave out `straggler_wait_sec`, or add a `group_size` above 1".to_owned(),
+            size => format!("write `min_group_size = {}` or less", size - 1),
+        },
+        Problem::FilterSeesOneScore => "write `zero_score = \"train\"`".to_owned(),
+        Problem::OverSamplingWithoutPlaces => {
+            "leave out `over_sampling`, or write `gate = \"headway\"`".to_owned()
+        }
+        Problem::SurplusTooOld => "write `surplus = \"drop\"`".to_owned(),
+        Problem::WaitForSurplus => "leave out `late`, or write `surplus = \"recycle\"`".to_owned(),
         Problem::SilentSessions => "write `session_idle_sec = 3600`, or another limit".to_owned(),
     }
 }

@@ -89,13 +89,15 @@ impl Scheduler {
             return Some(Refusal::Ended);
         }
         let turn = &self.turns[slot];
-        if turn.purpose != Purpose::Train || self.config.policy_training.group_size == 1 {
+        // One that has its seat belongs to its group, also if there are none by a new configuration.
+        let grouped = turn.seated || self.config.policy_training.group_size > 1;
+        if turn.purpose != Purpose::Train || !grouped {
             return None;
         }
         let Some(id) = turn.group else { return Some(Refusal::BadGroup) };
         let group = &self.groups[self.group_of.get(id.0)?];
         let complete = !turn.seated && group.requested >= group.size;
-        (group.dead || complete).then_some(Refusal::BadGroup)
+        (group.dead || group.closed || complete).then_some(Refusal::BadGroup)
     }
 
     /// Others wait for a place already: a turn that needs one waits behind them.
@@ -206,15 +208,17 @@ impl Scheduler {
 
     pub(super) fn gate_view(&self, deploy: DeployVersion) -> GateView {
         let training = &self.config.policy_training;
+        let lag = i64::from(self.learner.publish_lag_of(deploy).unwrap_or(0));
         GateView {
             eta: i64::from(self.bound_steps()),
             batch: i64::from(training.batch_size),
             deploy: i64::from(deploy.number()),
-            lag: i64::from(self.learner.publish_lag_of(deploy).unwrap_or(0)),
+            lag,
             outstanding: (self.places + self.trainer.rejected_places()) as i64,
             unresolved: (self.places - self.places_ready) as i64,
             training: self.trainer.places_in_batch() as i64,
             max_concurrent: i64::from(self.config.policy_serving.max_concurrent_rollouts),
+            reserve: self.reserve_at(lag),
         }
     }
 
@@ -334,7 +338,7 @@ impl Scheduler {
         let retry_after = self.retry_after(reason);
         self.act(Action::Refuse { request, reason, retry_after });
         if reason == Refusal::BadGroup {
-            self.count_dead_member(slot);
+            self.count_late_member(slot);
         } else {
             self.leave_seat(slot);
         }

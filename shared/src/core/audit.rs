@@ -17,6 +17,7 @@ impl Scheduler {
             && self.environments_recounted() == self.environments
             && self.held_recounted() == self.ledger.held
             && self.sessions_recounted()
+            && self.groups_recounted()
             && self.ages_recounted()
             && self.room_recounted() == (self.rollout.reserved, self.output.reserved);
         if !recounted {
@@ -50,6 +51,18 @@ impl Scheduler {
             places_ready += u64::from(is_ready);
         }
         (places, places_ready)
+    }
+
+    fn groups_recounted(&self) -> bool {
+        let (mut timed, mut waiting) = (0, 0);
+        let right = self.groups.iter().all(|(_, group)| {
+            let live = group.placed && !group.ready && !group.dead;
+            let enough = live && group.scored >= self.least_members(group);
+            timed += u32::from(group.timed);
+            waiting += u32::from(group.enough_since.is_some());
+            group.timed == (live || group.dead) && group.enough_since.is_some() == enough
+        });
+        right && timed == self.group_timers.len() && waiting == self.straggler_timers.len()
     }
 
     fn occupied_recounted(&self) -> u32 {

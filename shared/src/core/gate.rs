@@ -47,6 +47,8 @@ pub(crate) struct GateView {
     pub(crate) training: i64,
     /// `max_concurrent_rollouts`.
     pub(crate) max_concurrent: i64,
+    /// Places that over-sampling adds to what the rule gives.
+    pub(crate) reserve: i64,
 }
 
 /// Where a run stands when a gate begins to count, in places.
@@ -142,6 +144,16 @@ impl Gate {
 
     /// How many more places the replica may take; none if it is not positive.
     pub(crate) fn capacity(&self, view: &GateView) -> i64 {
+        let places = self.rule(view);
+        if view.reserve == 0 || places > 0 {
+            return places;
+        }
+        // Over-sampling opens no gate that is shut whatever is outstanding.
+        let empty = GateView { outstanding: 0, unresolved: 0, ..*view };
+        if self.rule(&empty) > 0 { places.saturating_add(view.reserve) } else { places }
+    }
+
+    fn rule(&self, view: &GateView) -> i64 {
         match self {
             Self::Headway => headway::capacity(view),
             Self::Areal(areal) => areal.capacity(view),

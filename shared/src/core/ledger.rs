@@ -132,6 +132,12 @@ pub struct Ledger {
     pub failed_publications: u64,
     /// Votes started.
     pub votes: u64,
+    /// Groups that were complete, or went on without the rest.
+    pub groups_complete: u64,
+    /// Of these, groups that the filter discarded.
+    pub groups_filtered: u64,
+    /// Of these, groups since the last one that was kept.
+    pub filtered_in_a_row: u64,
 }
 
 impl Ledger {

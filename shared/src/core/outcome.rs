@@ -10,7 +10,15 @@ use crate::config::BatchCounts;
 impl Discard {
     /// The sample was judged and rejected: AReaL's `dynamic_bs` counts it as a result.
     fn is_rejection(self) -> bool {
-        matches!(self, Self::JudgeFailed | Self::Tie | Self::ZeroScore)
+        matches!(self, Self::JudgeFailed | Self::Tie | Self::ZeroScore | Self::ZeroVariance)
+    }
+
+    /// It is said of a whole group, and so of each of its members.
+    pub(super) fn is_of_groups(self) -> bool {
+        matches!(
+            self,
+            Self::OutputQueueFull | Self::Surplus | Self::StepFailed | Self::ZeroVariance
+        )
     }
 }
 
@@ -72,8 +80,8 @@ impl Scheduler {
         if group == NONE || self.groups[group].members.is_empty() {
             self.places -= 1;
             self.places_ready -= 1;
+            self.bury_group(group);
         }
-        self.forget_group_if_over(group);
     }
 
     /// Takes a sample out of everything that holds for every state.

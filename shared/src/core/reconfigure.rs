@@ -23,6 +23,7 @@ impl Scheduler {
         self.reorder_rollout(self.config.queue.rollout.queue_type);
         self.reorder_output(self.config.queue.output.queue_type);
         self.lowest_limit = self.lowest_limit.min(self.limits().lowest());
+        self.rewatch_stragglers();
         self.admission_due = true;
         OperatorReply::Done
     }

@@ -9,6 +9,7 @@ use super::gate::{Gate, Standing};
 use super::queue::SampleQueue;
 use super::slab::{IdMap, Links, List, Slab, Slot};
 use super::state::{Ballot, Entry, Group, Replica, Session, Turn, Vote};
+use super::surplus::Place;
 use super::sync::Weights;
 use super::training::Trainer;
 use super::{Ledger, Sample, Violation};
@@ -165,6 +166,12 @@ pub struct Scheduler {
 
     pub(super) groups: Slab<Group>,
     pub(super) group_of: IdMap,
+    pub(super) group_links: Links,
+    /// Groups that are not ready, and dead ones that are remembered, by time.
+    pub(super) group_timers: List,
+    pub(super) straggler_links: Links,
+    /// Groups that wait for stragglers alone, by time.
+    pub(super) straggler_timers: List,
 
     pub(super) sessions: Slab<Session>,
     pub(super) session_of: IdMap,
@@ -198,6 +205,8 @@ pub struct Scheduler {
     pub(super) resolved: Vec<Resolved>,
     #[serde(skip)]
     pub(super) scratch: Vec<Slot>,
+    #[serde(skip)]
+    pub(super) scratch_places: Vec<Place>,
 }
 
 impl Scheduler {
@@ -245,6 +254,10 @@ impl Scheduler {
             places_ready: 0,
             groups: Slab::default(),
             group_of: IdMap::default(),
+            group_links: Links::default(),
+            group_timers: List::default(),
+            straggler_links: Links::default(),
+            straggler_timers: List::default(),
             sessions: Slab::default(),
             session_of: IdMap::default(),
             idle_links: Links::default(),
@@ -270,6 +283,7 @@ impl Scheduler {
             actions: VecDeque::new(),
             resolved: Vec::new(),
             scratch: Vec::new(),
+            scratch_places: Vec::new(),
         };
         scheduler.lowest_limit = scheduler.limits().lowest();
         scheduler

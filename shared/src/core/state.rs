@@ -169,9 +169,9 @@ pub(crate) struct Group {
     pub(crate) id: GroupId,
     /// Members it will have.
     pub(crate) size: u32,
-    /// Members that were requested: waiting, admitted, or refused because the group is dead.
+    /// Members that were requested: waiting, admitted, or refused because it takes none.
     pub(crate) requested: u32,
-    /// Of these, members that wait for nothing more: admitted, or refused because it is dead.
+    /// Of these, members that wait for nothing more: admitted, or refused because it takes none.
     pub(crate) consumed: u32,
     /// Members whose score is known.
     pub(crate) scored: u32,
@@ -187,8 +187,18 @@ pub(crate) struct Group {
     pub(crate) placed: bool,
     /// Its result is known.
     pub(crate) ready: bool,
-    /// It is discarded; members yet to come are refused.
+    /// It waits for nobody any more; members yet to come are refused.
+    pub(crate) closed: bool,
+    /// It is over: discarded, or trained without all of its members. Those yet to come are refused.
     pub(crate) dead: bool,
+    /// Which place it took, as the ordinal of its first sample.
+    pub(crate) admission: u64,
+    /// When it got its place; once it is dead, since when it is remembered.
+    pub(crate) since: Time,
+    /// It stands among the timers of groups.
+    pub(crate) timed: bool,
+    /// Since when it has waited for its stragglers alone.
+    pub(crate) enough_since: Option<Time>,
     /// Room reserved in the rollout queue that no member has claimed.
     pub(crate) reserved_rollout: u32,
     /// Room reserved in the output queue that no member has claimed.

@@ -168,6 +168,7 @@ impl Scheduler {
         (trainer.short_since, trainer.short_due) = (None, false);
         (trainer.late_since, trainer.late_over) = (None, false);
         self.ledger.short_steps += u64::from(!full);
+        self.drop_surplus(taken);
         let whole = !full || taken >= results;
         self.ensure(whole && !self.trainer.batch.is_empty(), Violation::BatchSize);
         self.admission_due = true;

@@ -154,12 +154,6 @@ metrics! {
     /// Share of the samples trained or discarded that were discarded because their group kept fewer
     /// than `min_group_size` members.
     Share discarded_group_too_small_share "" = |t| t.discarded(Discard::GroupTooSmall);
-    /// Share of the samples trained or discarded that were discarded because their group waited for
-    /// them no longer.
-    Share discarded_straggler_share "" = |t| t.discarded(Discard::Straggler);
-    /// Share of the samples trained or discarded that were discarded because all scores of their
-    /// group were equal (`filter = "zero_variance"`).
-    Share discarded_zero_variance_share "" = |t| t.discarded(Discard::ZeroVariance);
     /// Share of the samples trained or discarded that were discarded because a drain or a step took
     /// them and kept only a batch.
     Share discarded_surplus_share "" = |t| t.discarded(Discard::Surplus);
@@ -169,6 +163,16 @@ metrics! {
     /// Share of the samples trained or discarded that were discarded because a rollback removed the
     /// policy that generated them.
     Share discarded_lost_weights_share "" = |t| t.discarded(Discard::LostWeights);
+    /// Share of the samples trained or discarded that were discarded because their group waited for
+    /// them no longer.
+    Share discarded_straggler_share "" = |t| t.discarded(Discard::Straggler);
+    /// Share of the samples trained or discarded that were discarded because all scores of their
+    /// group were equal (`filter = "zero_variance"`).
+    Share discarded_zero_variance_share "" = |t| t.discarded(Discard::ZeroVariance);
+    /// Share of the groups that were complete, or went on without their stragglers, that were
+    /// discarded because all of their scores were equal (`filter = "zero_variance"`).
+    Share filtered_group_share "" =
+        |t| ratio(t.grew(|l| l.groups_filtered), t.grew(|l| l.groups_complete));
     /// Share of the samples trained that had no gradient.
     Share masked_share "" = |t| t.of_trained(t.trained.masked);
     /// Samples admitted and not yet trained, discarded or parked, averaged over time.
@@ -392,16 +396,6 @@ metrics! {
     Ratio length_ratio_group_too_small "" = |t| t.length_ratio(Discard::GroupTooSmall);
     /// Kolmogorov distance between these two populations.
     Share length_distance_group_too_small "" = |t| t.length_distance(Discard::GroupTooSmall);
-    /// Mean length of the samples discarded as `straggler` after their generation had ended, over mean
-    /// length of all samples generated.
-    Ratio length_ratio_straggler "" = |t| t.length_ratio(Discard::Straggler);
-    /// Kolmogorov distance between these two populations.
-    Share length_distance_straggler "" = |t| t.length_distance(Discard::Straggler);
-    /// Mean length of the samples discarded as `zero_variance` after their generation had ended, over mean
-    /// length of all samples generated.
-    Ratio length_ratio_zero_variance "" = |t| t.length_ratio(Discard::ZeroVariance);
-    /// Kolmogorov distance between these two populations.
-    Share length_distance_zero_variance "" = |t| t.length_distance(Discard::ZeroVariance);
     /// Mean length of the samples discarded as `surplus` after their generation had ended, over mean
     /// length of all samples generated.
     Ratio length_ratio_surplus "" = |t| t.length_ratio(Discard::Surplus);
@@ -417,6 +411,16 @@ metrics! {
     Ratio length_ratio_lost_weights "" = |t| t.length_ratio(Discard::LostWeights);
     /// Kolmogorov distance between these two populations.
     Share length_distance_lost_weights "" = |t| t.length_distance(Discard::LostWeights);
+    /// Mean length of the samples discarded as `straggler` after their generation had ended, over mean
+    /// length of all samples generated.
+    Ratio length_ratio_straggler "" = |t| t.length_ratio(Discard::Straggler);
+    /// Kolmogorov distance between these two populations.
+    Share length_distance_straggler "" = |t| t.length_distance(Discard::Straggler);
+    /// Mean length of the samples discarded as `zero_variance` after their generation had ended, over mean
+    /// length of all samples generated.
+    Ratio length_ratio_zero_variance "" = |t| t.length_ratio(Discard::ZeroVariance);
+    /// Kolmogorov distance between these two populations.
+    Share length_distance_zero_variance "" = |t| t.length_distance(Discard::ZeroVariance);
     /// The time observed, without the warm-up.
     Total duration_seconds "s" = |t| Some(t.duration.as_secs_f64());
 }

@@ -135,6 +135,13 @@ impl Checked<'_> {
                 (at(shortest, judge.verdict_tokens.min()), at(usual, judge.verdict_tokens.mean()))
             }
         };
+        let training = &self.config.policy_training;
+        if training.group_size > 1 {
+            let alone = self.world.serving.replica.decode.rate(1);
+            let whole = self.world.clients.output_tokens.min() / alone + fastest;
+            let key = "policy_training.group_timeout_sec";
+            self.unreachable(key, training.group_timeout, whole, "member of a group");
+        }
         let key = "reward_judging.judge_timeout_sec";
         self.unreachable(key, judging.judge_timeout, fastest, "vote");
         let limit = judging.judge_timeout.as_secs_f64();

@@ -237,6 +237,27 @@ const RULES: &[Case] = &[
         "`min_votes = 3` or less",
     ),
     (
+        "[policy_training]\nfilter = \"zero_variance\"",
+        (2, 10),
+        "\"zero_variance\"",
+        "everything would be discarded",
+        "write `group_size = 8`",
+    ),
+    (
+        "[policy_training]\nover_sampling = 0.75",
+        (2, 17),
+        "0.75",
+        "`over_sampling` is 0.75, so that less than a batch",
+        "write `over_sampling = 1` or more",
+    ),
+    (
+        "[policy_training]\nover_sampling = 1.5\nsurplus = \"drop\"\ngate = \"openclaw\"",
+        (3, 11),
+        "\"drop\"",
+        "the `openclaw` gate does not count places against η",
+        "write `surplus = \"recycle\"`",
+    ),
+    (
         "[policy_training]\ncorrection_low = 2.0",
         (2, 18),
         "2.0",

@@ -1,7 +1,8 @@
 //! Random configurations.
 
 use headway_shared::config::{
-    BatchCounts, Bound, Choice, Config, DropPolicy, GateKind, OverLimit, PolicyTraining, Queue,
+    BatchCounts, Bound, Choice, Config, DropPolicy, GateKind, GroupFilter, OverLimit,
+    PolicyTraining, Queue,
 };
 use headway_shared::time::Span;
 use proptest::prelude::*;
@@ -43,7 +44,7 @@ impl Words {
 }
 
 fn words() -> impl Strategy<Value = Vec<u32>> {
-    prop::collection::vec(any::<u32>(), 80)
+    prop::collection::vec(any::<u32>(), 90)
 }
 
 /// A configuration that makes sense, of any kind: every gate, mode, order and policy.
@@ -62,6 +63,7 @@ pub(crate) fn sane_config() -> impl Strategy<Value = Config> {
         let least = config.policy_training.batch_size * config.policy_training.group_size;
         config.queue.rollout = queue(least, &mut words);
         config.queue.output = queue(least, &mut words);
+        groups(&mut config, &mut words);
         // A gate of another system with ours of drops: its own counters never recover.
         if config.policy_training.gate == GateKind::Areal {
             config.policy_training.stale_filter_steps = None;
@@ -110,6 +112,23 @@ fn gate_keys(training: &mut PolicyTraining, words: &mut Words) {
     training.async_generation_ratio = halves.max(least) * 500_000;
     if training.gate == GateKind::OneStepOff {
         training.publish_interval = 1;
+    }
+}
+
+fn groups(config: &mut Config, words: &mut Words) {
+    let training = &mut config.policy_training;
+    training.straggler_wait = words.seconds_or_off(1, 30);
+    if words.flag() {
+        training.group_timeout = words.seconds_or_off(10, 60);
+    }
+    if training.group_size > 1 && words.flag() {
+        training.filter = GroupFilter::ZeroVariance;
+    }
+    if words.flag() {
+        training.over_sampling = words.range(1_000_000, 2_500_000);
+    }
+    if matches!(training.gate, GateKind::Headway | GateKind::Sync) {
+        training.surplus = words.choice();
     }
 }
 
