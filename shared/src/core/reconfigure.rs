@@ -15,6 +15,10 @@ impl Scheduler {
             return OperatorReply::Rejected;
         }
         let (new, old) = (&config.policy_training, &self.config.policy_training);
+        // It takes effect after a restart: what is half a sample now would be none.
+        if new.sample_unit != old.sample_unit {
+            return OperatorReply::Rejected;
+        }
         // What a gate has counted, it has counted in batches.
         let gate_changes = new.gate != old.gate || new.batch_size != old.batch_size;
         self.config = config.clone();
