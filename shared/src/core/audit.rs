@@ -91,9 +91,7 @@ impl Scheduler {
             let waits = entry.state == SampleState::AwaitingSessionEnd;
             entry.session == slot && entry.keeps_slot && waits == entry.turns.is_empty()
         };
-        listed == joined
-            && self.samples.iter().all(in_list)
-            && self.sessions.iter().all(of_session)
+        listed == joined && self.samples.iter().all(in_list) && self.sessions.iter().all(of_session)
     }
 
     fn sessions_recounted(&self) -> bool {

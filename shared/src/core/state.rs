@@ -137,12 +137,7 @@ pub(crate) struct Entry {
 }
 
 impl Entry {
-    pub(crate) fn new(
-        sample: Sample,
-        session: Slot,
-        group: Slot,
-        limits: Limits,
-    ) -> Self {
+    pub(crate) fn new(sample: Sample, session: Slot, group: Slot, limits: Limits) -> Self {
         Self {
             first: sample.head,
             sample,
