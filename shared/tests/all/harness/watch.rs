@@ -238,7 +238,7 @@ impl Watch {
         match *action {
             Action::StartGeneration { request, attempt, replica, sample, resume } => {
                 if let (1, Some(sample)) = (attempt, sample) {
-                    self.becomes(request, sample, core);
+                    self.becomes(request, sample);
                 }
                 self.started(now, (request, attempt), replica, sample, resume);
             }
@@ -319,18 +319,12 @@ impl Watch {
     }
 
     /// A request becomes a sample, or goes on with its session's.
-    fn becomes(&mut self, request: RequestId, sample: SampleId, core: &Scheduler) {
+    fn becomes(&mut self, request: RequestId, sample: SampleId) {
         let session = self.sessions.get(&request).copied().flatten();
         let of = self.trajectories.get(&sample).copied();
         if self.unit() == SampleUnit::Turn || of.is_none() {
             assert_eq!(sample.0, self.next_sample, "sample ids are admission ordinals");
             self.next_sample += 1;
-            let alone = !self.trajectories.iter().any(|(before, of)| {
-                Some(*of) == session
-                    && self.unit() == SampleUnit::Session
-                    && core.sample(*before).is_some_and(|s| !s.is_whole())
-            });
-            assert!(alone, "a session has two trajectories at a time");
             self.trajectories.extend(session.map(|session| (sample, session)));
         } else if session.is_some() {
             assert_eq!(of, session, "a turn goes on with another session's trajectory");
