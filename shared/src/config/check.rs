@@ -4,7 +4,7 @@ mod gates;
 
 use super::choices::{
     Bound, Correction, DropPolicy, GateKind, GroupFilter, JudgeMode, JudgeNeeds, Late, QueueOrder,
-    Surplus, ZeroScore,
+    SampleUnit, Surplus, ZeroScore,
 };
 use super::diagnostic::Severity;
 use super::sections::{Config, MILLION, Queue};
@@ -88,6 +88,10 @@ pub enum Problem {
     SurplusTooOld,
     /// What would be late is dropped as surplus.
     WaitForSurplus,
+    /// Trajectories are never parked.
+    TrajectoriesDoNotPark,
+    /// A trajectory is the only sample of its session.
+    AtLeastOneTrajectory,
     /// A session that falls silent keeps its place for ever.
     SilentSessions,
 }
@@ -108,6 +112,8 @@ impl Problem {
             | Self::OverSamplingWithoutPlaces
             | Self::SurplusTooOld
             | Self::WaitForSurplus
+            | Self::TrajectoriesDoNotPark
+            | Self::AtLeastOneTrajectory
             | Self::SilentSessions => Severity::Warning,
             _ => Severity::Error,
         }
@@ -127,6 +133,7 @@ impl Problem {
         const GROUP: &str = "policy_training.group_size";
         const BATCH: &str = "policy_training.batch_size";
         const MIN_BATCH: &str = "policy_training.min_batch_size";
+        const UNIT: &str = "policy_training.sample_unit";
         const LIMIT: &str = "policy_serving.max_concurrent_rollouts";
         const EQUAL: &str = "policy_training.filter";
         const OVER: &str = "policy_training.over_sampling";
@@ -172,6 +179,8 @@ impl Problem {
             Self::OverSamplingWithoutPlaces => vec![OVER, GATE],
             Self::SurplusTooOld => vec![SURPLUS, BOUND, ETA],
             Self::WaitForSurplus => vec!["policy_training.late", SURPLUS],
+            Self::TrajectoriesDoNotPark => vec!["policy_training.park_after_sec", UNIT],
+            Self::AtLeastOneTrajectory => vec!["reward_judging.at_least_one", UNIT],
             Self::SilentSessions => vec!["environment_hosting.session_idle_sec"],
         }
     }
@@ -325,7 +334,9 @@ fn areal(config: &Config) -> Vec<Problem> {
 }
 
 fn keeps_slots_until_session_end(config: &Config) -> bool {
-    config.reward_judging.mode == JudgeMode::Sync
+    // The later turns of a trajectory need no slot.
+    config.policy_training.sample_unit == SampleUnit::Turn
+        && config.reward_judging.mode == JudgeMode::Sync
         && !config.reward_judging.fire_on_turn_end
         && config.policy_serving.max_concurrent_rollouts > 0
 }
@@ -382,14 +393,21 @@ fn warnings(config: &Config) -> Vec<Problem> {
     let strict = config.is_strict();
     let ages_out = strict || training.stale_filter_steps.is_some();
     let holds_place = training.park_after == Span::ZERO || training.group_size > 1;
-    let waits_for_session = !config.reward_judging.fire_on_turn_end
+    let trajectories = training.sample_unit == SampleUnit::Session;
+    let waits_for_session = trajectories
+        || !config.reward_judging.fire_on_turn_end
         || (config.reward_judging.judge_needs == JudgeNeeds::NextState && holds_place);
     let rules = [
         (Problem::WaitWithoutStrict, training.late == Late::Wait && !strict),
         (Problem::StarvingOrder(QueueName::Rollout), starves(&config.queue.rollout) && !ages_out),
         (Problem::StarvingOrder(QueueName::Output), starves(&config.queue.output) && !ages_out),
         (Problem::LagWithoutCorrection, training.correction == Correction::None && may_lag(config)),
-        (Problem::GroupsDoNotPark, training.park_after > Span::ZERO && training.group_size > 1),
+        (
+            Problem::GroupsDoNotPark,
+            training.park_after > Span::ZERO && training.group_size > 1 && !trajectories,
+        ),
+        (Problem::TrajectoriesDoNotPark, training.park_after > Span::ZERO && trajectories),
+        (Problem::AtLeastOneTrajectory, config.reward_judging.at_least_one && trajectories),
         (
             Problem::SilentSessions,
             config.environment_hosting.session_idle == Span::ZERO && waits_for_session,

@@ -149,6 +149,14 @@ pub(super) fn message(problem: Problem, config: &Config) -> String {
         Problem::WaitForSurplus => "`late = \"wait\"` has no effect: with `surplus = \"drop\"` a \
              step leaves behind what would be late, and waits for none of it"
             .to_owned(),
+        Problem::TrajectoriesDoNotPark => {
+            "`park_after_sec` has no effect: a trajectory keeps its place until its session ends"
+                .to_owned()
+        }
+        Problem::AtLeastOneTrajectory => {
+            "`at_least_one` has no effect: a trajectory is the only sample of its session"
+                .to_owned()
+        }
         Problem::SilentSessions => {
             "a session that falls silent is never ended, and its turns hold their places for ever"
                 .to_owned()
@@ -242,6 +250,11 @@ pub(super) fn remedy(problem: Problem, config: &Config) -> String {
         }
         Problem::SurplusTooOld => "write `surplus = \"drop\"`".to_owned(),
         Problem::WaitForSurplus => "leave out `late`, or write `surplus = \"recycle\"`".to_owned(),
+        Problem::TrajectoriesDoNotPark => {
+            "leave out `park_after_sec`; `session_idle_sec` ends sessions that fall silent"
+                .to_owned()
+        }
+        Problem::AtLeastOneTrajectory => "leave out `at_least_one`".to_owned(),
         Problem::SilentSessions => "write `session_idle_sec = 3600`, or another limit".to_owned(),
     }
 }

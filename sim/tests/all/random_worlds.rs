@@ -83,7 +83,9 @@ fn case(faulty: bool) -> impl Strategy<Value = Case> {
         serving(&mut set, &mut words);
         judging(&mut set, &mut words, slots);
         queues(&mut set, &mut words);
-        world(&mut set, &mut words, slots, !grouped);
+        let sessions = words.one_in(2);
+        set.push(format!("sample_unit=\"{}\"", if sessions { "session" } else { "turn" }));
+        world(&mut set, &mut words, slots, sessions || !grouped);
         if faulty {
             faults(&mut set, &mut words);
         }

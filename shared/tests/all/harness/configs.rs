@@ -2,7 +2,7 @@
 
 use headway_shared::config::{
     BatchCounts, Bound, Choice, Config, DropPolicy, GateKind, GroupFilter, OverLimit,
-    PolicyTraining, Queue,
+    PolicyTraining, Queue, SampleUnit,
 };
 use headway_shared::time::Span;
 use proptest::prelude::*;
@@ -64,6 +64,10 @@ pub(crate) fn sane_config() -> impl Strategy<Value = Config> {
         config.queue.rollout = queue(least, &mut words);
         config.queue.output = queue(least, &mut words);
         groups(&mut config, &mut words);
+        config.policy_training.sample_unit = words.choice();
+        if config.policy_training.sample_unit == SampleUnit::Session {
+            config.policy_training.park_after = Span::ZERO;
+        }
         // A gate of another system with ours of drops: its own counters never recover.
         if config.policy_training.gate == GateKind::Areal {
             config.policy_training.stale_filter_steps = None;
