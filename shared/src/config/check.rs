@@ -1,6 +1,6 @@
 //! The rules between keys. What passes them makes progress in a world that answers.
 
-mod gates;
+pub(super) mod gates;
 
 use super::choices::{
     Bound, Correction, DropPolicy, GateKind, GroupFilter, JudgeMode, JudgeNeeds, Late, QueueOrder,

@@ -1,5 +1,6 @@
 //! What a broken rule means for a reader, and what to write instead.
 
+use super::check::gates::reads_eta;
 use super::check::{Problem, QueueName, places_before_publication};
 use super::choices::Choice;
 use super::sections::{Config, MILLION};
@@ -190,7 +191,7 @@ pub(super) fn remedy(problem: Problem, config: &Config) -> String {
             u64::from(eta) + 1
         ),
         Problem::FilterNeverPublishes => format!("write `stale_filter_steps = {lag}` or more"),
-        Problem::FilterBelowBound if config.bound_versions() != eta => {
+        Problem::FilterBelowBound if !reads_eta(training.gate) => {
             format!("write `stale_filter_steps = {}` or more", config.bound_versions())
         }
         Problem::FilterBelowBound => format!(
@@ -262,7 +263,7 @@ pub(super) fn remedy(problem: Problem, config: &Config) -> String {
 /// What the gate binds, as its user writes it.
 fn the_bound(config: &Config) -> String {
     let versions = config.bound_versions();
-    match versions == config.policy_training.max_head_off_policyness {
+    match reads_eta(config.policy_training.gate) {
         true => format!("η = {versions}"),
         false => {
             format!("the {versions} versions of the `{}` gate", config.policy_training.gate.word())

@@ -56,20 +56,27 @@ fn verl(config: &Config) -> Vec<Problem> {
     rules.into_iter().filter(|(_, broken)| *broken).map(|(problem, _)| problem).collect()
 }
 
-/// Keys that are set, and mean nothing to the gate.
-fn unread(training: &PolicyTraining) -> Vec<Problem> {
-    let default = PolicyTraining::default();
-    let gate = training.gate;
-    let reads_eta = !matches!(
+/// What the gate binds is η, or measured against it.
+pub(in crate::config) fn reads_eta(gate: GateKind) -> bool {
+    !matches!(
         gate,
         GateKind::Verl
             | GateKind::Roll
             | GateKind::PipelineRl
             | GateKind::OneStepOff
             | GateKind::SlimeTrainAsync
-    );
+    )
+}
+
+/// Keys that are set, and mean nothing to the gate.
+fn unread(training: &PolicyTraining) -> Vec<Problem> {
+    let default = PolicyTraining::default();
+    let gate = training.gate;
     let keys = [
-        (ETA, reads_eta || training.max_head_off_policyness == default.max_head_off_policyness),
+        (
+            ETA,
+            reads_eta(gate) || training.max_head_off_policyness == default.max_head_off_policyness,
+        ),
         (
             THRESHOLD,
             gate == GateKind::Verl || training.staleness_threshold == default.staleness_threshold,

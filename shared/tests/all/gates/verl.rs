@@ -4,7 +4,7 @@ use headway_shared::action::Discard;
 use headway_shared::config::{DropPolicy, GateKind, Problem, check};
 use proptest::prelude::*;
 
-use super::super::harness::{Delay, GOOD, Plan, World, ZERO, calm_plan, small};
+use super::super::harness::{Delay, GOOD, Plan, World, ZERO, calm_plan, fifo_plan, small};
 use super::super::properties::cases;
 use super::{gated_with, room};
 
@@ -141,5 +141,25 @@ proptest! {
             most = most.max(produced);
         }
         assert!(syncs == 0 || most > 0);
+    }
+
+    #[test]
+    fn in_the_order_of_admission_no_sample_is_older_than_a_period_s_production(
+        plan in fifo_plan(),
+        batch in 1_u32..5,
+        interval in 1_u32..4,
+        quarters in 0_u32..9,
+    ) {
+        let mut config = small();
+        config.policy_training.gate = GateKind::Verl;
+        config.policy_training.batch_size = batch;
+        config.policy_training.publish_interval = interval;
+        config.policy_training.staleness_threshold = quarters * 250_000;
+        config.reward_judging.judge_concurrency = 100;
+        let required = batch * interval * (4 + quarters) / 4;
+        let mut world = World::new(config, plan);
+        world.run();
+        assert!(world.bench.worst_staleness() < required.div_ceil(batch));
+        assert_eq!(world.bench.core.ledger().trained_above_bound, 0);
     }
 }
