@@ -196,7 +196,8 @@ metrics! {
     Quantile staleness_head_p99 "versions" = |t| t.trained.head.percentile(99).map(|v| v as f64);
     /// The largest head staleness of a trained sample.
     Maximum staleness_head_max "versions" = |t| t.trained.head.max().map(|v| v as f64);
-    /// Share of the samples trained whose head staleness was above `max_head_off_policyness`.
+    /// Share of the samples trained whose head staleness was above what the gate binds: η
+    /// (`max_head_off_policyness`), for those that have one.
     Share staleness_above_bound_share "" = |t| t.of_trained(t.grew(|l| l.trained_above_bound));
     /// Learner version when the train step started minus version of the last token, mean over
     /// trained samples.

@@ -151,6 +151,44 @@ fn lag_without_correction_is_warned_about_and_synchronous_training_is_not() {
 }
 
 #[test]
+fn keys_that_a_gate_does_not_read_are_warned_about() {
+    let unread = |gate: GateKind| {
+        found(|c| {
+            c.policy_training.gate = gate;
+            c.policy_training.max_head_off_policyness = 3;
+            c.policy_training.staleness_threshold = 1;
+            c.policy_training.async_generation_ratio = 2_000_000;
+            c.policy_training.max_lag_samples = 1;
+        })
+    };
+    let [eta, s, a, lag] = [
+        "policy_training.max_head_off_policyness",
+        "policy_training.staleness_threshold",
+        "policy_training.async_generation_ratio",
+        "policy_training.max_lag_samples",
+    ]
+    .map(Problem::UnreadByGate);
+    assert_eq!(unread(GateKind::Headway), [s, a, lag]);
+    assert_eq!(unread(GateKind::Skyrl), [s, a, lag]);
+    assert_eq!(unread(GateKind::Verl), [eta, a, lag]);
+    assert_eq!(unread(GateKind::Roll), [eta, s, lag]);
+    assert_eq!(unread(GateKind::PipelineRl), [eta, s, a]);
+    assert_eq!(unread(GateKind::OneStepOff), [eta, s, a, lag]);
+    assert!([eta, s, a, lag].iter().all(|problem| problem.severity() == Severity::Warning));
+}
+
+#[test]
+fn gates_that_are_strict_by_their_own_rule_must_outlast_a_publish_interval() {
+    for gate in [GateKind::PrimeRl, GateKind::NemoRlWindow, GateKind::Skyrl] {
+        let problems = found(|c| {
+            c.policy_training.gate = gate;
+            c.policy_training.publish_interval = 4;
+        });
+        assert_eq!(problems, [Problem::NeverPublishes], "{gate:?}");
+    }
+}
+
+#[test]
 fn keys_without_effect_are_warned_about() {
     assert_eq!(found(|c| c.policy_training.late = Late::Wait), [Problem::WaitWithoutStrict]);
     let parked_group = found(|c| {
