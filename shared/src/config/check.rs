@@ -369,7 +369,10 @@ fn groups(config: &Config) -> Vec<Problem> {
     let over = training.over_sampling > MILLION;
     let drops = over && training.surplus == Surplus::Drop;
     let by_state = matches!(training.gate, GateKind::Headway | GateKind::Sync);
-    let unlimited = matches!(training.gate, GateKind::Openclaw | GateKind::None);
+    let unlimited = matches!(
+        training.gate,
+        GateKind::Openclaw | GateKind::None | GateKind::PrimeRl | GateKind::NemoRlWindow
+    );
     let strict = config.is_strict() || training.gate == GateKind::Sync;
     let needs_all = training.min_group_size >= training.group_size;
     let rules = [

@@ -148,9 +148,19 @@ impl Gate {
         if view.reserve == 0 || places > 0 {
             return places;
         }
-        // Over-sampling opens no gate that is shut whatever is outstanding.
+        // Over-sampling opens no gate that is shut whatever is outstanding. Those that count for
+        // themselves are never shut but by their counts.
         let empty = GateView { outstanding: 0, unresolved: 0, ..*view };
-        if self.rule(&empty) > 0 { places.saturating_add(view.reserve) } else { places }
+        let open = self.counts() || self.rule(&empty) > 0;
+        if open { places.saturating_add(view.reserve) } else { places }
+    }
+
+    /// It keeps counts of its own.
+    fn counts(&self) -> bool {
+        matches!(
+            self,
+            Self::Areal(_) | Self::Verl(_) | Self::Roll(_) | Self::Skyrl(_) | Self::PipelineRl(_)
+        )
     }
 
     fn rule(&self, view: &GateView) -> i64 {

@@ -130,6 +130,24 @@ proptest! {
         assert!(worst <= most, "{worst} at η = {eta} and {beyond} batches beyond");
     }
 
+    /// What a step leaves behind at age η is dropped, whatever the order.
+    #[test]
+    fn surplus_that_is_dropped_leaves_nothing_above_eta_to_full_batches(
+        mut config in sane_config(),
+        plan in any_plan(),
+    ) {
+        let training = &mut config.policy_training;
+        training.gate = GateKind::Headway;
+        training.bound = Bound::Aggregate;
+        training.surplus = Surplus::Drop;
+        training.over_sampling = training.over_sampling.max(1_250_000);
+        training.max_batch_wait = secs(0);
+        let eta = training.max_head_off_policyness;
+        let world = run(config, plan);
+        let worst = world.bench.worst_staleness();
+        assert!(worst <= eta, "{worst} at η = {eta}");
+    }
+
     /// The checker asserts after every input: what is admitted is trained once, discarded once, or
     /// somewhere; what is started ends once; versions and queues keep their rules.
     #[test]

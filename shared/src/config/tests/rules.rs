@@ -261,8 +261,10 @@ fn over_sampling_says_what_its_surplus_costs() {
     assert_eq!(over(Sync, 2, Aggregate, Recycle, Discard), [Problem::SurplusTooOld]);
     assert_eq!(over(Headway, 2, Strict, Drop, Wait), [Problem::WaitForSurplus]);
     assert_eq!(over(Areal, 2, Aggregate, Drop, Discard), [Problem::DropWithoutPlaces]);
-    let unlimited = over(GateKind::None, 2, Aggregate, Recycle, Discard);
-    assert_eq!(unlimited, [Problem::OverSamplingWithoutPlaces]);
+    for gate in [GateKind::None, GateKind::Openclaw, GateKind::PrimeRl, GateKind::NemoRlWindow] {
+        let unlimited = over(gate, 2, Aggregate, Recycle, Discard);
+        assert!(unlimited.contains(&Problem::OverSamplingWithoutPlaces), "{gate:?}");
+    }
 }
 
 #[test]

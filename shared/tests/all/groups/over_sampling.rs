@@ -199,12 +199,20 @@ fn nothing_is_admitted_on_weights_that_eta_forbids() {
 }
 
 #[test]
-fn the_areal_gate_has_the_reserve_as_well() {
-    let mut bench = over(0, Surplus::Recycle, |c| {
-        c.policy_training.gate = GateKind::Areal;
-        c.policy_serving.max_concurrent_rollouts = 100;
-    });
-    assert_eq!(room(&mut bench), 6);
+fn every_gate_that_counts_places_has_the_reserve_as_well() {
+    use GateKind::{Areal, OneStepOff, PipelineRl, Roll, Skyrl, SlimeTrainAsync, Sync, Verl};
+    for gate in [Areal, OneStepOff, PipelineRl, Roll, Skyrl, SlimeTrainAsync, Sync, Verl] {
+        let with = |over_sampling: u32| {
+            let mut bench = over(1, Surplus::Recycle, |c| {
+                c.policy_training.gate = gate;
+                c.policy_training.over_sampling = over_sampling;
+                c.policy_training.max_lag_samples = 4;
+                c.policy_serving.max_concurrent_rollouts = 100;
+            });
+            room(&mut bench)
+        };
+        assert_eq!(with(1_300_000), with(1_000_000) + 2, "{gate:?}");
+    }
 }
 
 #[test]

@@ -260,20 +260,3 @@ fn a_group_that_is_complete_but_for_members_that_never_come_trains_when_the_sour
     bench.give(Input::SourceExhausted);
     assert_eq!(bench.batch().len(), 2);
 }
-
-#[test]
-fn a_member_in_line_is_refused_by_a_dead_group_also_when_groups_were_switched_off_meanwhile() {
-    let mut bench = Bench::new(|c| {
-        c.policy_training.group_size = 2;
-        c.policy_training.min_group_size = 2;
-        c.policy_training.batch_size = 1;
-        c.policy_serving.over_limit = headway_shared::config::OverLimit::Hold;
-        c.policy_serving.max_concurrent_rollouts = 1;
-    });
-    let first = bench.admit_in(0, 7);
-    let in_line = bench.request_in(1, 7);
-    bench
-        .reconfigure(|c| (c.policy_training.group_size, c.policy_training.min_group_size) = (1, 1));
-    bench.finish_as(first, Finish::Failed, 0);
-    bench.refused(in_line, Refusal::BadGroup);
-}
