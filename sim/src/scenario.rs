@@ -10,6 +10,7 @@ mod clients;
 mod columns;
 mod distribution;
 mod faults;
+mod serving;
 mod words;
 mod world;
 
@@ -23,6 +24,7 @@ use headway_shared::digest::Digest;
 use headway_shared::time::Span;
 
 use self::columns::Columns;
+use crate::rates::RateTable;
 use crate::world::settings::WorldConfig;
 
 /// What is dropped from the metrics at the start of a run: until both have passed.
@@ -87,6 +89,9 @@ pub struct Scenario {
     pub config: Config,
     /// `[world]`
     pub world: WorldConfig,
+    /// The table of rates that `[world.serving]` names: it says how many GPUs a replica has, and for
+    /// what lengths its decode law holds; `None` where the law is written out.
+    pub rates: Option<RateTable>,
     layers: Layers,
     base: PathBuf,
 }
@@ -120,7 +125,7 @@ impl Scenario {
             let (Ok(diagnostics) | Err(diagnostics)) = document.finish();
             return Err(diagnostics);
         }
-        let (head, config, world) = {
+        let (head, config, (world, rates)) = {
             let Document { sources, root, findings } = &mut document;
             let mut reader = Reader::new(root, sources.start(), findings);
             let head = head(reader.table("scenario"));
@@ -154,6 +159,7 @@ impl Scenario {
             cases: head.cases,
             config,
             world,
+            rates,
             layers: layers.clone(),
             base: base.to_owned(),
         };

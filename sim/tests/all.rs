@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by a panic")]
 
 mod all {
+    mod aiconfigurator;
     mod applied_compute;
     mod azure_trace;
     mod committed;
@@ -11,6 +12,7 @@ mod all {
     mod panics;
     mod properties;
     mod random_worlds;
+    mod rates;
     mod reference;
     mod replica;
     mod samplers;
