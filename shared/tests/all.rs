@@ -26,4 +26,5 @@ mod all {
     mod sync_failures;
     mod sync_modes;
     mod trajectories;
+    mod trajectories_lost;
 }

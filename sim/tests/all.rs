@@ -18,6 +18,7 @@ mod all {
     mod samplers;
     mod synthetic_trace;
     mod theory;
+    mod trajectories;
     mod troubles;
     mod world_clients;
     mod world_effects;

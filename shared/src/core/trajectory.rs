@@ -28,7 +28,7 @@ impl Scheduler {
 
     /// What the trajectory that a turn goes on with asks of the weights. They never become older
     /// from turn to turn, so that the tail is the newest; before its first turn has ended, a second
-    /// one beside it stays with its group.
+    /// one beside it takes none that are older than those that the gate has counted.
     pub(super) fn trajectory_floor(&self, turn: Slot) -> DeployVersion {
         let turn = &self.turns[turn];
         let session = &self.sessions[turn.session];
@@ -36,11 +36,8 @@ impl Scheduler {
             return DeployVersion::default();
         }
         let entry = &self.samples[session.trajectory];
-        match self.groups.get(entry.group) {
-            _ if entry.sample.tokens > 0 => DeployVersion::new(entry.sample.tail.number()),
-            Some(group) => group.floor,
-            None => DeployVersion::default(),
-        }
+        let (head, tail) = (entry.sample.head.number(), entry.sample.tail.number());
+        DeployVersion::new(if entry.sample.tokens > 0 { tail } else { head })
     }
 
     /// Makes a turn that is about to start one of a sample's.

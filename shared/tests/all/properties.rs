@@ -188,6 +188,10 @@ proptest! {
             config.policy_training.min_group_size = config.policy_training.group_size;
             config.reward_judging.zero_score = ZeroScore::Train;
         }
+        if config.policy_training.group_size > 1 {
+            // A client that leaves in the middle leaves the groups of its later turns incomplete.
+            plan.turns = 1;
+        }
         let world = run(config, plan);
         assert_eq!(world.bench.learner(), 3, "it stalls: {:?}", world.bench.core.gauges());
     }

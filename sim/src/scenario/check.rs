@@ -207,14 +207,6 @@ impl Checked<'_> {
                 "write a `failure_share` below 1",
             );
         }
-        let slots = matches!(&clients.kind, ClientKind::Slots(_));
-        if trajectories && slots && !environment && !one_turn {
-            self.error(
-                "world.clients.turns",
-                "these slots ask for the first of a session's turns only, so that no trajectory ends",
-                "write `environment = true`, or leave `turns` out",
-            );
-        }
         if training.group_size > 1 && !one_turn && !trajectories {
             self.error(
                 "world.clients.turns",

@@ -85,6 +85,10 @@ fn case(faulty: bool) -> impl Strategy<Value = Case> {
         queues(&mut set, &mut words);
         let sessions = words.one_in(2);
         set.push(format!("sample_unit=\"{}\"", if sessions { "session" } else { "turn" }));
+        if sessions {
+            // Who leaves without a word holds a place until then.
+            set.push("session_idle_sec=300".to_owned());
+        }
         world(&mut set, &mut words, slots, sessions || !grouped);
         if faulty {
             faults(&mut set, &mut words);

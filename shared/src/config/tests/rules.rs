@@ -1,6 +1,6 @@
 use crate::config::{
     Bound, Config, Correction, DropPolicy, GateKind, GroupFilter, JudgeMode, Late, Problem,
-    QueueName, QueueOrder, Severity, Surplus, ZeroScore, check,
+    QueueName, QueueOrder, SampleUnit, Severity, Surplus, ZeroScore, check,
 };
 use crate::time::Span;
 
@@ -189,6 +189,20 @@ fn gates_that_are_strict_by_their_own_rule_must_outlast_a_publish_interval() {
 }
 
 #[test]
+fn trajectories_may_be_judged_in_their_slots() {
+    let sync = |unit| {
+        found(|c| {
+            c.policy_training.sample_unit = unit;
+            c.reward_judging.mode = JudgeMode::Sync;
+            c.reward_judging.fire_on_turn_end = false;
+            c.policy_serving.max_concurrent_rollouts = 4;
+        })
+    };
+    assert_eq!(sync(SampleUnit::Turn), [Problem::SlotsUntilSessionEnd]);
+    assert_eq!(sync(SampleUnit::Session), []);
+}
+
+#[test]
 fn keys_without_effect_are_warned_about() {
     assert_eq!(found(|c| c.policy_training.late = Late::Wait), [Problem::WaitWithoutStrict]);
     let parked_group = found(|c| {
@@ -197,6 +211,16 @@ fn keys_without_effect_are_warned_about() {
         c.policy_training.park_after = Span::from_secs(60);
     });
     assert_eq!(parked_group, [Problem::GroupsDoNotPark]);
+    let trajectories = found(|c| {
+        c.policy_training.sample_unit = SampleUnit::Session;
+        c.policy_training.park_after = Span::from_secs(60);
+        c.reward_judging.at_least_one = true;
+    });
+    assert_eq!(
+        trajectories,
+        [Problem::TrajectoriesDoNotPark, Problem::AtLeastOneTrajectory],
+        "they are never parked, and each is alone in its session"
+    );
     let silent = found(|c| c.environment_hosting.session_idle = Span::ZERO);
     assert_eq!(silent, [Problem::SilentSessions]);
     assert!(silent.iter().all(|problem| problem.severity() == Severity::Warning));
