@@ -200,7 +200,8 @@ impl Scheduler {
             true => group.members.is_empty() && group.consumed >= group.size,
             false => group.requested == 0 || group.consumed >= group.size,
         };
-        if over && (group.dead || group.ready || !group.placed) {
+        let known = group.dead || group.ready || !group.placed;
+        if over && known && !self.is_remembered(group) {
             self.forget_group(slot);
         }
     }

@@ -1,8 +1,10 @@
 //! Groups that wait no longer: for their stragglers, or for anything.
 
 use super::slab::Slot;
+use super::state::Group;
 use super::{SampleState, Scheduler};
 use crate::action::Discard;
+use crate::time::Span;
 
 impl Scheduler {
     /// The group has got its place, or is over and only remembered: its time begins.
@@ -88,15 +90,22 @@ impl Scheduler {
         self.check_group(slot, Discard::GroupTooSmall);
     }
 
-    /// No member of the group is left. It is remembered for as long as a group may take, to refuse
-    /// those that never came: they would begin it anew.
+    /// No member of the group is left. Members that never came are refused when they come, or they
+    /// would begin it anew and wait for mates that are gone; so are those that ask once more, unless
+    /// all of them had their result.
     pub(super) fn bury_group(&mut self, slot: Slot) {
-        if let Some(group) = self.groups.get_mut(slot) {
-            group.dead = true;
-        }
+        let Some(group) = self.groups.get_mut(slot) else { return };
+        group.dead = true;
         self.forget_group_if_over(slot);
         if self.groups.get(slot).is_some() {
             self.start_group_timer(slot);
         }
+    }
+
+    /// A dead group is remembered for as long as a group may take, also when all of its members
+    /// have come; without a limit of time, until they have.
+    pub(super) fn is_remembered(&self, group: &Group) -> bool {
+        let limited = self.config.policy_training.group_timeout > Span::ZERO;
+        group.dead && !group.ready && limited
     }
 }

@@ -260,3 +260,18 @@ fn a_group_that_is_complete_but_for_members_that_never_come_trains_when_the_sour
     bench.give(Input::SourceExhausted);
     assert_eq!(bench.batch().len(), 2);
 }
+
+#[test]
+fn a_member_that_asks_once_more_does_not_begin_its_dead_group_anew() {
+    let mut bench = impatient(0);
+    let first = bench.admit_in(0, 7);
+    bench.advance(secs(1));
+    let second = bench.admit_in(1, 7);
+    let third = bench.admit_in(2, 7);
+    for member in [first, second, third] {
+        bench.finish_as(member, Finish::Failed, 0);
+    }
+    let again = bench.request_in(1, 7);
+    bench.refused(again, Refusal::BadGroup);
+    assert_eq!(bench.core.gauges().outstanding, 0);
+}
