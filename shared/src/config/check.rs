@@ -1,5 +1,7 @@
 //! The rules between keys. What passes them makes progress in a world that answers.
 
+mod gates;
+
 use super::choices::{
     Bound, Correction, DropPolicy, GateKind, JudgeMode, JudgeNeeds, Late, QueueOrder,
 };
@@ -43,6 +45,16 @@ pub enum Problem {
     FilterBelowBound,
     /// The `sync` gate waits for weights that come after further steps only.
     SyncGateNeverPublishes,
+    /// The `roll` gate's budget ends before the first publication is due.
+    RollNeverPublishes,
+    /// The `one_step_off` gate pushes weights after every step.
+    OneStepPublishes,
+    /// The `verl` gate counts what the output queue drops, until too little is left for a period.
+    VerlLosesPlaces,
+    /// The `verl` gate's queue drops its oldest, and this one does not.
+    VerlDropsOldest,
+    /// The key (a path) means nothing to the gate.
+    UnreadByGate(&'static str),
     /// The `areal` gate takes no limit for a limit of 1.
     ArealNeedsLimit,
     /// Discarded samples take places of the `areal` gate for good, until it is shut.
@@ -72,6 +84,8 @@ impl Problem {
             | Self::StarvingOrder(_)
             | Self::LagWithoutCorrection
             | Self::GroupsDoNotPark
+            | Self::VerlDropsOldest
+            | Self::UnreadByGate(_)
             | Self::SilentSessions => Severity::Warning,
             _ => Severity::Error,
         }
@@ -81,7 +95,10 @@ impl Problem {
     #[must_use]
     pub fn keys(self) -> Vec<&'static str> {
         const ETA: &str = "policy_training.max_head_off_policyness";
+        const OUTPUT: &str = "queue.output.max_size";
+        const DROPS: &str = "queue.output.drop_policy";
         const FILTER: &str = "policy_training.stale_filter_steps";
+        const RATIO: &str = gates::RATIO;
         const INTERVAL: &str = "policy_training.publish_interval";
         const GATE: &str = "policy_training.gate";
         const BOUND: &str = "policy_training.bound";
@@ -96,14 +113,19 @@ impl Problem {
             Self::MinGroupAboveGroup => vec!["policy_training.min_group_size", GROUP],
             Self::MinBatchAboveBatch => vec![MIN_BATCH, BATCH],
             Self::MinBatchAbovePlaces => vec![MIN_BATCH, BATCH, ETA, INTERVAL],
-            Self::BatchAboveQueue => vec![BATCH, GROUP, "queue.output.max_size"],
+            Self::BatchAboveQueue => vec![BATCH, GROUP, OUTPUT],
             Self::GroupAboveQueue => vec![GROUP, "queue.rollout.max_size"],
             Self::NeverPublishes => vec![ETA, INTERVAL],
             Self::FilterNeverPublishes => vec![FILTER, INTERVAL],
             Self::FilterBelowBound => vec![FILTER, ETA],
             Self::SyncGateNeverPublishes => vec![INTERVAL, GATE],
             Self::ArealNeedsLimit => vec![LIMIT, GATE],
-            Self::ArealLosesPlaces => vec![FILTER, BOUND, "queue.output.drop_policy", GATE],
+            Self::ArealLosesPlaces => vec![FILTER, BOUND, DROPS, GATE],
+            Self::RollNeverPublishes => vec![RATIO, INTERVAL, GATE],
+            Self::OneStepPublishes => vec![INTERVAL, GATE],
+            Self::VerlLosesPlaces => vec![OUTPUT, DROPS, INTERVAL, GATE],
+            Self::VerlDropsOldest => vec![DROPS, OUTPUT, GATE],
+            Self::UnreadByGate(key) => vec![key, GATE],
             Self::SlotsUntilSessionEnd => {
                 vec!["reward_judging.fire_on_turn_end", "reward_judging.mode", LIMIT]
             }
@@ -149,6 +171,7 @@ pub fn check(config: &Config) -> Vec<Problem> {
     problems.extend(batch(config));
     problems.extend(publication(config));
     problems.extend(areal(config));
+    problems.extend(gates::check(config));
     problems.extend(warnings(config));
     problems
 }
@@ -186,7 +209,8 @@ fn zeros(config: &Config) -> Vec<Problem> {
 
 /// The gate counts places by η.
 fn counts_places(config: &Config) -> bool {
-    matches!(config.policy_training.gate, GateKind::Headway | GateKind::Areal)
+    let gate = config.policy_training.gate;
+    matches!(gate, GateKind::Headway | GateKind::Areal | GateKind::Skyrl)
 }
 
 /// Places that the gate gives at the largest publish lag that steps alone can cause:
@@ -222,16 +246,18 @@ fn batch(config: &Config) -> Vec<Problem> {
 fn publication(config: &Config) -> Vec<Problem> {
     let training = &config.policy_training;
     let lag = training.publish_interval - 1;
-    let eta = training.max_head_off_policyness;
+    let bound = config.bound_versions();
     let mut problems = Vec::new();
-    if eta < lag && (counts_places(config) || training.bound == Bound::Strict) {
+    if bound < lag && training.gate == GateKind::Roll {
+        problems.push(Problem::RollNeverPublishes);
+    } else if bound < lag && (counts_places(config) || config.is_strict()) {
         problems.push(Problem::NeverPublishes);
     }
     if lag > 0 && training.gate == GateKind::Sync {
         problems.push(Problem::SyncGateNeverPublishes);
     }
     match training.stale_filter_steps {
-        Some(filter) if filter < eta && counts_places(config) => {
+        Some(filter) if filter < bound && gates::needs_all_it_binds(config) => {
             problems.push(Problem::FilterBelowBound);
         }
         Some(filter) if filter < lag => problems.push(Problem::FilterNeverPublishes),
@@ -284,9 +310,8 @@ fn starves(queue: &Queue) -> bool {
 
 fn may_lag(config: &Config) -> bool {
     match config.policy_training.gate {
-        GateKind::Sync => false,
-        GateKind::Headway | GateKind::Areal => config.policy_training.max_head_off_policyness > 0,
-        _ => true,
+        GateKind::None | GateKind::Openclaw => true,
+        _ => config.bound_versions() > 0,
     }
 }
 

@@ -52,12 +52,35 @@ pub(super) fn message(problem: Problem, config: &Config) -> String {
              {interval} train steps: the run would discard everything for ever"
         ),
         Problem::FilterBelowBound => format!(
-            "`stale_filter_steps` is {filter}, below η = {eta}: what the gate admits would be \
-             discarded"
+            "`stale_filter_steps` is {filter}, below {}: what the gate admits would be discarded",
+            the_bound(config)
         ),
         Problem::SyncGateNeverPublishes => format!(
             "the `sync` gate waits for new weights after every step, but they are published after \
              {interval}: the run would wait for ever"
+        ),
+        Problem::RollNeverPublishes => format!(
+            "the `roll` gate gives {} places beside a batch per step, but weights are published \
+             after {interval} steps: the run would wait for ever",
+            config.roll_ahead()
+        ),
+        Problem::OneStepPublishes => format!(
+            "the `one_step_off` gate pushes the weights after every step, but they are published \
+             after {interval}"
+        ),
+        Problem::VerlLosesPlaces => format!(
+            "the `verl` gate counts what the output queue drops until the next sync: a queue of {} \
+             samples can lose so much that {interval} batches are never filled",
+            config.queue.output.max_size
+        ),
+        Problem::VerlDropsOldest => format!(
+            "verl's queue drops its oldest when it is full, and `{}` does not",
+            config.queue.output.drop_policy.word()
+        ),
+        Problem::UnreadByGate(key) => format!(
+            "`{}` has no effect: the `{}` gate does not read it",
+            last_name(key),
+            training.gate.word()
         ),
         Problem::ArealNeedsLimit => "the `areal` gate reads `max_concurrent_rollouts = 0` as 1: \
              one rollout at a time"
@@ -128,12 +151,27 @@ pub(super) fn remedy(problem: Problem, config: &Config) -> String {
             u64::from(eta) + 1
         ),
         Problem::FilterNeverPublishes => format!("write `stale_filter_steps = {lag}` or more"),
+        Problem::FilterBelowBound if config.bound_versions() != eta => {
+            format!("write `stale_filter_steps = {}` or more", config.bound_versions())
+        }
         Problem::FilterBelowBound => format!(
             "write `stale_filter_steps = {eta}` or more, or lower `max_head_off_policyness`"
         ),
         Problem::SyncGateNeverPublishes => {
             "write `publish_interval = 1`, or `gate = \"headway\"`".to_owned()
         }
+        Problem::RollNeverPublishes => format!(
+            "write `async_generation_ratio = {lag}` or more, or a smaller `publish_interval`"
+        ),
+        Problem::OneStepPublishes => {
+            "write `publish_interval = 1`, or `gate = \"slime_train_async\"`".to_owned()
+        }
+        Problem::VerlLosesPlaces => format!(
+            "write `queue.output.max_size = {}` or more, or a smaller `publish_interval`",
+            config.verl_budget().saturating_mul(u64::from(training.group_size))
+        ),
+        Problem::VerlDropsOldest => "write `queue.output.drop_policy = \"drop_oldest\"`".to_owned(),
+        Problem::UnreadByGate(key) => format!("leave out `{}`", last_name(key)),
         Problem::ArealNeedsLimit => "write `max_concurrent_rollouts` under [policy_serving]; \
              AReaL's own configurations have the number of parallel rollouts there"
             .to_owned(),
@@ -157,6 +195,17 @@ pub(super) fn remedy(problem: Problem, config: &Config) -> String {
         }
         Problem::GroupsDoNotPark => "leave out `park_after_sec`".to_owned(),
         Problem::SilentSessions => "write `session_idle_sec = 3600`, or another limit".to_owned(),
+    }
+}
+
+/// What the gate binds, as its user writes it.
+fn the_bound(config: &Config) -> String {
+    let versions = config.bound_versions();
+    match versions == config.policy_training.max_head_off_policyness {
+        true => format!("η = {versions}"),
+        false => {
+            format!("the {versions} versions of the `{}` gate", config.policy_training.gate.word())
+        }
     }
 }
 

@@ -76,7 +76,7 @@ proptest! {
     #[test]
     fn a_strict_bound_is_never_exceeded(mut config in sane_config(), plan in any_plan()) {
         config.policy_training.bound = Bound::Strict;
-        let eta = config.policy_training.max_head_off_policyness;
+        let eta = config.bound_versions();
         let world = run(config, plan);
         assert!(world.bench.worst_staleness() <= eta);
         assert_eq!(world.bench.core.ledger().trained_above_bound, 0);
@@ -159,7 +159,7 @@ proptest! {
     ) {
         config.policy_training.bound = Bound::Strict;
         config.policy_training.late = Late::Wait;
-        let eta = config.policy_training.max_head_off_policyness;
+        let eta = config.bound_versions();
         let world = run(config, plan);
         assert!(world.bench.worst_staleness() <= eta);
     }

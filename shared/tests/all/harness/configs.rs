@@ -1,7 +1,7 @@
 //! Random configurations.
 
 use headway_shared::config::{
-    BatchCounts, Bound, Choice, Config, DropPolicy, GateKind, OverLimit, Queue,
+    BatchCounts, Bound, Choice, Config, DropPolicy, GateKind, OverLimit, PolicyTraining, Queue,
 };
 use headway_shared::time::Span;
 use proptest::prelude::*;
@@ -76,13 +76,12 @@ pub(crate) fn sane_config() -> impl Strategy<Value = Config> {
 
 fn training(config: &mut Config, words: &mut Words) {
     let training = &mut config.policy_training;
-    training.gate = if words.flag() { GateKind::Headway } else { words.choice() };
+    training.gate = if words.below(3) == 0 { GateKind::Headway } else { words.choice() };
     training.max_head_off_policyness = words.below(5);
     training.bound = words.choice();
     training.late = words.choice();
     training.late_wait = words.seconds(0, 20);
     let eta = training.max_head_off_policyness;
-    training.stale_filter_steps = words.flag().then(|| eta + words.below(4));
     training.batch_size = words.range(1, 5);
     training.group_size = if words.flag() { 1 } else { words.range(1, 3) };
     training.min_group_size = words.range(1, training.group_size);
@@ -97,6 +96,21 @@ fn training(config: &mut Config, words: &mut Words) {
     training.publish_interval = words.range(1, eta + 1).min(2);
     training.train_retries = words.below(3);
     training.train_timeout = words.seconds_or_off(30, 60);
+    gate_keys(training, words);
+    let filter = words.flag().then(|| config.bound_versions() + words.below(4));
+    config.policy_training.stale_filter_steps = filter;
+}
+
+/// The keys that one gate reads.
+fn gate_keys(training: &mut PolicyTraining, words: &mut Words) {
+    let halves = words.below(6);
+    training.staleness_threshold = halves * 500_000;
+    training.max_lag_samples = words.below(10);
+    let least = 2 * (training.publish_interval - 1);
+    training.async_generation_ratio = halves.max(least) * 500_000;
+    if training.gate == GateKind::OneStepOff {
+        training.publish_interval = 1;
+    }
 }
 
 fn serving(config: &mut Config, words: &mut Words) {

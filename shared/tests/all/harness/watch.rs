@@ -98,7 +98,7 @@ impl Watch {
             votes_seen: BTreeSet::new(),
             next_sample: 0,
             learner: 0,
-            widest_bound: config.policy_training.max_head_off_policyness,
+            widest_bound: config.bound_versions(),
             mixes: mixes(&config),
             config,
             reconfigured: false,
@@ -209,7 +209,7 @@ impl Watch {
         if core.config() != &self.config {
             self.reconfigured = true;
             self.config = core.config().clone();
-            let bound = self.config.policy_training.max_head_off_policyness;
+            let bound = self.config.bound_versions();
             self.widest_bound = self.widest_bound.max(bound);
             self.mixes |= mixes(&self.config);
         }
