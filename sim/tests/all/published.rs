@@ -143,21 +143,23 @@ fn staleness_of_slimes_pipeline_is_one_at_an_interval_of_one_and_at_most_the_int
 
 #[test]
 fn what_is_too_old_for_prime_rl_is_long_and_a_wider_bound_starves_less() {
-    let ratio = |bound: u32| {
-        let mut sets = steps(50, 20).to_vec();
+    // Cancelled samples have no length, so that `length_ratio` cannot tell.
+    let trained_length = |bound: u32| {
+        let mut sets = steps(30, 12).to_vec();
         sets.push(eta(bound));
         let result = run("prime-rl", "", &sets);
         assert!(get(&result, "staleness_head_max") <= f64::from(bound), "{bound}");
-        get(&result, "length_ratio")
+        let seconds_per_sample = 3600.0 / get(&result, "trained_samples_per_hour");
+        get(&result, "trained_tokens_per_second") * seconds_per_sample
     };
-    let [narrow, wide] = [4, 16].map(ratio);
-    assert!(narrow < 0.85, "{narrow}");
-    assert!(wide > narrow + 0.1, "{narrow} {wide}");
+    let [narrow, default, wide] = [4, 8, 32].map(trained_length);
+    assert!(narrow < 0.8 * wide, "{narrow} {wide}");
+    assert!(narrow < default && default < wide, "{narrow} {default} {wide}");
 }
 
 #[test]
 fn nothing_older_than_its_window_is_trained_by_nemo_rl() {
-    for (case, window) in [("on-policy", 0.0), ("age-1", 1.0), ("age-4", 4.0)] {
+    for (case, window) in [("on-policy", 0.0), ("age-1", 1.0), ("age-4", 4.0), ("age-1-buffer-4", 1.0)] {
         let result = run("nemo-rl", case, &steps(16, 4));
         assert!(get(&result, "staleness_head_max") <= window, "{case}");
         assert!(get(&result, "trained_samples_per_hour") > 0.0, "{case}");
