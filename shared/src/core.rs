@@ -6,7 +6,8 @@
 //! `waiting`, `groups`. Serving: `serving`, and `sync` for the weights. Environments: `environment`.
 //! Judging: `judging`. Training: `output`, `training`, and `late` for what is too old. `outcome` is
 //! where samples leave the `ledger`, and `timers` where time passes; `slab`, `queue` and `ages` are
-//! what they stand in, and `audit` recounts it all.
+//! what they stand in, and `audit` recounts it all. `trajectory` is what differs where a sample is a
+//! whole session.
 
 mod admission;
 mod ages;
@@ -30,6 +31,7 @@ mod state;
 mod sync;
 mod timers;
 mod training;
+mod trajectory;
 mod waiting;
 
 pub use ledger::{Ledger, SampleState, Violation};

@@ -25,4 +25,5 @@ mod all {
     mod stamps;
     mod sync_failures;
     mod sync_modes;
+    mod trajectories;
 }

@@ -3,7 +3,7 @@
 mod gates;
 
 use super::choices::{
-    Bound, Correction, DropPolicy, GateKind, JudgeMode, JudgeNeeds, Late, QueueOrder,
+    Bound, Correction, DropPolicy, GateKind, JudgeMode, JudgeNeeds, Late, QueueOrder, SampleUnit,
 };
 use super::diagnostic::Severity;
 use super::sections::{Config, Queue};
@@ -71,6 +71,10 @@ pub enum Problem {
     LagWithoutCorrection,
     /// Members of a group are never parked.
     GroupsDoNotPark,
+    /// Trajectories are never parked.
+    TrajectoriesDoNotPark,
+    /// A trajectory is the only sample of its session.
+    AtLeastOneTrajectory,
     /// A session that falls silent keeps its place for ever.
     SilentSessions,
 }
@@ -86,6 +90,8 @@ impl Problem {
             | Self::GroupsDoNotPark
             | Self::VerlDropsOldest
             | Self::UnreadByGate(_)
+            | Self::TrajectoriesDoNotPark
+            | Self::AtLeastOneTrajectory
             | Self::SilentSessions => Severity::Warning,
             _ => Severity::Error,
         }
@@ -105,6 +111,7 @@ impl Problem {
         const GROUP: &str = "policy_training.group_size";
         const BATCH: &str = "policy_training.batch_size";
         const MIN_BATCH: &str = "policy_training.min_batch_size";
+        const UNIT: &str = "policy_training.sample_unit";
         const LIMIT: &str = "policy_serving.max_concurrent_rollouts";
         match self {
             Self::Zero(key) => vec![key],
@@ -137,6 +144,8 @@ impl Problem {
             Self::StarvingOrder(QueueName::Output) => vec!["queue.output.queue_type", FILTER],
             Self::LagWithoutCorrection => vec!["policy_training.correction", ETA],
             Self::GroupsDoNotPark => vec!["policy_training.park_after_sec", GROUP],
+            Self::TrajectoriesDoNotPark => vec!["policy_training.park_after_sec", UNIT],
+            Self::AtLeastOneTrajectory => vec!["reward_judging.at_least_one", UNIT],
             Self::SilentSessions => vec!["environment_hosting.session_idle_sec"],
         }
     }
@@ -289,7 +298,9 @@ fn areal(config: &Config) -> Vec<Problem> {
 }
 
 fn keeps_slots_until_session_end(config: &Config) -> bool {
-    config.reward_judging.mode == JudgeMode::Sync
+    // The later turns of a trajectory need no slot.
+    config.policy_training.sample_unit == SampleUnit::Turn
+        && config.reward_judging.mode == JudgeMode::Sync
         && !config.reward_judging.fire_on_turn_end
         && config.policy_serving.max_concurrent_rollouts > 0
 }
@@ -320,14 +331,21 @@ fn warnings(config: &Config) -> Vec<Problem> {
     let strict = config.is_strict();
     let ages_out = strict || training.stale_filter_steps.is_some();
     let holds_place = training.park_after == Span::ZERO || training.group_size > 1;
-    let waits_for_session = !config.reward_judging.fire_on_turn_end
+    let trajectories = training.sample_unit == SampleUnit::Session;
+    let waits_for_session = trajectories
+        || !config.reward_judging.fire_on_turn_end
         || (config.reward_judging.judge_needs == JudgeNeeds::NextState && holds_place);
     let rules = [
         (Problem::WaitWithoutStrict, training.late == Late::Wait && !strict),
         (Problem::StarvingOrder(QueueName::Rollout), starves(&config.queue.rollout) && !ages_out),
         (Problem::StarvingOrder(QueueName::Output), starves(&config.queue.output) && !ages_out),
         (Problem::LagWithoutCorrection, training.correction == Correction::None && may_lag(config)),
-        (Problem::GroupsDoNotPark, training.park_after > Span::ZERO && training.group_size > 1),
+        (
+            Problem::GroupsDoNotPark,
+            training.park_after > Span::ZERO && training.group_size > 1 && !trajectories,
+        ),
+        (Problem::TrajectoriesDoNotPark, training.park_after > Span::ZERO && trajectories),
+        (Problem::AtLeastOneTrajectory, config.reward_judging.at_least_one && trajectories),
         (
             Problem::SilentSessions,
             config.environment_hosting.session_idle == Span::ZERO && waits_for_session,

@@ -118,6 +118,14 @@ pub(super) fn message(problem: Problem, config: &Config) -> String {
         Problem::GroupsDoNotPark => {
             "`park_after_sec` has no effect: members of a group are never parked".to_owned()
         }
+        Problem::TrajectoriesDoNotPark => {
+            "`park_after_sec` has no effect: a trajectory keeps its place until its session ends"
+                .to_owned()
+        }
+        Problem::AtLeastOneTrajectory => {
+            "`at_least_one` has no effect: a trajectory is the only sample of its session"
+                .to_owned()
+        }
         Problem::SilentSessions => {
             "a session that falls silent is never ended, and its turns hold their places for ever"
                 .to_owned()
@@ -194,6 +202,11 @@ pub(super) fn remedy(problem: Problem, config: &Config) -> String {
                 .to_owned()
         }
         Problem::GroupsDoNotPark => "leave out `park_after_sec`".to_owned(),
+        Problem::TrajectoriesDoNotPark => {
+            "leave out `park_after_sec`; `session_idle_sec` ends sessions that fall silent"
+                .to_owned()
+        }
+        Problem::AtLeastOneTrajectory => "leave out `at_least_one`".to_owned(),
         Problem::SilentSessions => "write `session_idle_sec = 3600`, or another limit".to_owned(),
     }
 }

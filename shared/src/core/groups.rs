@@ -10,6 +10,12 @@ use crate::id::GroupId;
 use crate::version::DeployVersion;
 
 impl Scheduler {
+    /// The group that the turn names will not be trained.
+    pub(super) fn in_dead_group(&self, slot: Slot) -> bool {
+        let group = self.turns[slot].group.and_then(|id| self.group_of.get(id.0));
+        group.is_some_and(|group| self.groups[group].dead)
+    }
+
     /// The group whose seat the turn has.
     pub(super) fn group_slot(&self, slot: Slot) -> Option<Slot> {
         let turn = &self.turns[slot];
@@ -20,16 +26,19 @@ impl Scheduler {
     pub(super) fn take_seat(&mut self, slot: Slot) {
         let turn = &self.turns[slot];
         let size = self.config.policy_training.group_size;
-        if turn.purpose != Purpose::Train || size == 1 || turn.seated {
+        if turn.purpose != Purpose::Train || size == 1 || turn.seated || self.goes_on(slot) {
             return;
         }
         let Some(id) = turn.group else { return };
+        self.turns[slot].seated = true;
+        if !self.take_session_seat(slot) {
+            return;
+        }
         let group = match self.group_of.get(id.0) {
             Some(group) => group,
             None => self.open_group(id, size),
         };
         self.groups[group].requested += 1;
-        self.turns[slot].seated = true;
     }
 
     /// Makes the turn a member of its group; the first member takes the group's place.
@@ -81,8 +90,12 @@ impl Scheduler {
 
     /// The turn will be no member of its group.
     pub(super) fn leave_seat(&mut self, slot: Slot) {
-        let Some(group) = self.group_slot(slot) else { return };
-        self.turns[slot].seated = false;
+        let group = self.group_slot(slot);
+        let seated = std::mem::replace(&mut self.turns[slot].seated, false);
+        if !seated || !self.leave_session_seat(slot) {
+            return;
+        }
+        let Some(group) = group else { return };
         self.groups[group].requested -= 1;
         self.forget_group_if_over(group);
     }
@@ -104,9 +117,12 @@ impl Scheduler {
 
     /// A member of a dead group came, and was refused: it will not come again.
     pub(super) fn count_dead_member(&mut self, slot: Slot) {
-        let turn = &self.turns[slot];
-        let Some(group) = turn.group.and_then(|id| self.group_of.get(id.0)) else { return };
-        let seated = turn.seated;
+        let seated = self.turns[slot].seated;
+        if self.goes_on(slot) || (seated && !self.leave_session_seat(slot)) {
+            return;
+        }
+        let id = self.turns[slot].group;
+        let Some(group) = id.and_then(|id| self.group_of.get(id.0)) else { return };
         let entry = &mut self.groups[group];
         if entry.dead {
             entry.requested += u32::from(!seated);

@@ -14,6 +14,11 @@ impl Scheduler {
         if check(config).iter().any(|problem| problem.severity() == Severity::Error) {
             return OperatorReply::Rejected;
         }
+        let (new, old) = (&config.policy_training, &self.config.policy_training);
+        // It takes effect after a restart: what is half a sample now would be none.
+        if new.sample_unit != old.sample_unit {
+            return OperatorReply::Rejected;
+        }
         // What a gate has counted, it has counted in batches.
         let gate_changes = Gate::changes(&self.config, config);
         self.config = config.clone();

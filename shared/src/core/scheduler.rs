@@ -140,7 +140,7 @@ pub struct Scheduler {
     pub(super) hold_timers: List,
     pub(super) generation_timers: List,
     pub(super) cancel_timers: List,
-    /// Main turns on replicas, and samples that keep their slot.
+    /// Main turns on replicas (unless a sample is a session), and samples that keep their slot.
     pub(super) occupied: u32,
     pub(super) replicas: Vec<Replica>,
     /// Something may have become free since requests were last looked at.
@@ -151,6 +151,8 @@ pub struct Scheduler {
     pub(super) ages: Ages,
     /// No sample younger than this is too old under the configuration it was admitted under.
     pub(super) lowest_limit: u32,
+    /// Links of a sample's turns.
+    pub(super) sample_links: Links,
     /// Links of a session's waiting samples.
     pub(super) waiting_links: Links,
     pub(super) park_timer_links: Links,
@@ -236,6 +238,7 @@ impl Scheduler {
             sample_of: IdMap::default(),
             ages: Ages::default(),
             lowest_limit: u32::MAX,
+            sample_links: Links::default(),
             waiting_links: Links::default(),
             park_timer_links: Links::default(),
             park_timers: List::default(),

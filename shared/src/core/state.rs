@@ -9,7 +9,7 @@ use crate::action::Discard;
 use crate::id::{GroupId, ReplicaId, RequestId, SessionId, VoteId};
 use crate::input::Score;
 use crate::time::Time;
-use crate::version::{DeployVersion, LearnerVersion};
+use crate::version::{DeployVersion, LearnerVersion, RolloutVersion};
 
 /// Most votes per sample.
 pub(crate) const MAX_VOTES: usize = crate::config::MAX_VOTES as usize;
@@ -70,6 +70,8 @@ pub(crate) struct Turn {
     pub(crate) may_mix: bool,
     /// It goes on from the tokens it has.
     pub(crate) resume: bool,
+    /// Version of the first token it has, where it goes on from tokens.
+    pub(crate) began: u32,
     /// It counts among its group's requested members.
     pub(crate) seated: bool,
     pub(crate) sample: Slot,
@@ -109,7 +111,10 @@ impl Limits {
 pub(crate) struct Entry {
     pub(crate) sample: Sample,
     pub(crate) state: SampleState,
-    pub(crate) turn: Slot,
+    /// Its turns that are under way.
+    pub(crate) turns: List,
+    /// Version of the first token of what was generated.
+    pub(crate) first: RolloutVersion,
     pub(crate) session: Slot,
     pub(crate) group: Slot,
     pub(crate) ballot: Slot,
@@ -132,17 +137,12 @@ pub(crate) struct Entry {
 }
 
 impl Entry {
-    pub(crate) fn new(
-        sample: Sample,
-        turn: Slot,
-        session: Slot,
-        group: Slot,
-        limits: Limits,
-    ) -> Self {
+    pub(crate) fn new(sample: Sample, session: Slot, group: Slot, limits: Limits) -> Self {
         Self {
+            first: sample.head,
             sample,
             state: SampleState::Generating,
-            turn,
+            turns: List::default(),
             session,
             group,
             ballot: NONE,
@@ -223,6 +223,14 @@ pub(crate) struct Session {
     pub(crate) awaiting_state: List,
     /// Samples that wait for the session's end.
     pub(crate) awaiting_end: List,
+    /// The trajectory that its turns go on with; none where a sample is a turn.
+    pub(crate) trajectory: Slot,
+    /// It has had its sample, or its chance of one: what it asks is served and not recorded.
+    pub(crate) unrecorded: bool,
+    /// The group whose seat it has, where a sample is a session.
+    pub(crate) seat: Option<GroupId>,
+    /// Turns that took the seat.
+    pub(crate) seat_turns: u32,
     /// A judged turn has counted.
     pub(crate) counted: bool,
     /// The replica that served its last turn.

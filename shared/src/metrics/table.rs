@@ -65,6 +65,8 @@ metrics! {
     Rate trained_samples_per_hour "1/h" = |t| t.per_hour(t.grew(|l| l.trained));
     /// Generated tokens of the samples trained.
     Rate trained_tokens_per_second "tokens/s" = |t| t.per_second(t.trained.tokens);
+    /// Turns of a trained sample, on average: 1, unless `sample_unit = "session"`.
+    Mean turns_per_sample_mean "" = |t| t.of_trained(t.trained.turns);
     /// Train steps that made a new version.
     Rate steps_per_hour "1/h" = |t| t.per_hour(t.grew(|l| l.steps));
     /// Tokens generated, those of side turns and of aborted attempts included.
@@ -266,8 +268,8 @@ metrics! {
     Mean publish_lag_mean "versions" =
         |t| quotient(t.areas.publish_lag.sum, t.areas.replicas_up.sum);
     /// Version that the replica holds when a turn ends minus version of its first token, mean over
-    /// samples generated.
-    Mean serving_skew_mean "versions" = |t| ratio(t.generated.skew, t.generated.lengths.total());
+    /// turns generated for training.
+    Mean serving_skew_mean "versions" = |t| ratio(t.generated.skew, t.generated.turns);
     /// Publications that reached every replica.
     Rate publications_per_hour "1/h" = |t| t.per_hour(t.grew(|l| l.publications));
     /// Publications that failed, wholly or on some replica.

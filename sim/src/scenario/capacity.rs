@@ -25,6 +25,7 @@ pub(super) fn check(checked: &Checked<'_>) {
         return;
     }
     let batch = checked.config.samples_per_batch();
+    let what = if checked.trajectories() { "session" } else { "turn" };
     let bound = if offered < trained {
         format!("clients bring {} an hour", whole(offered))
     } else {
@@ -33,8 +34,8 @@ pub(super) fn check(checked: &Checked<'_>) {
     checked.warn(
         "reward_judging.judge_concurrency",
         format!(
-            "the judge cannot keep up: with {} at once, {} a turn and {} a vote, it gives {} votes \
-             or {} turns an hour, so a batch of {batch} takes {} whatever \
+            "the judge cannot keep up: with {} at once, {} a {what} and {} a vote, it gives {} \
+             votes or {} {what}s an hour, so a batch of {batch} takes {} whatever \
              `max_head_off_policyness` is; {bound}",
             counted(quota),
             counted(judging.votes),
@@ -63,8 +64,7 @@ fn vote_sec(checked: &Checked<'_>) -> f64 {
     match &judge.latency {
         JudgeLatency::Time(time) => time.mean(),
         JudgeLatency::Tokens { base_sec, read_per_sec, write_per_sec } => {
-            let clients = &checked.world.clients;
-            let read = clients.prompt_tokens.mean() + clients.output_tokens.mean();
+            let read = checked.sample_tokens();
             base_sec + read / read_per_sec + judge.verdict_tokens.mean() / write_per_sec
         }
     }
@@ -76,15 +76,14 @@ fn trained_per_hour(checked: &Checked<'_>) -> f64 {
     let step = match &checked.world.trainer.step {
         StepTime::Time(time) => time.mean(),
         StepTime::Tokens { base_sec, sec_per_token, gpus } => {
-            let clients = &checked.world.clients;
-            let tokens = clients.prompt_tokens.mean() + clients.output_tokens.mean();
+            let tokens = checked.sample_tokens();
             base_sec + sec_per_token * tokens * batch / f64::from(*gpus)
         }
     };
     batch * HOUR / step
 }
 
-/// Turns that clients bring to the judge in an hour, if none is refused and serving is no limit
+/// Samples that clients bring to the judge in an hour, if none is refused and serving is no limit
 /// (slots: if all of them decode together).
 fn offered_per_hour(checked: &Checked<'_>) -> f64 {
     let clients = &checked.world.clients;
@@ -97,16 +96,19 @@ fn offered_per_hour(checked: &Checked<'_>) -> f64 {
     };
     match &clients.kind {
         ClientKind::Slots(slots) => {
-            let slots = f64::from(slots.slots);
-            slots * HOUR / generation(slots)
+            let each = generation(f64::from(slots.slots)) * checked.turns_of_sample();
+            f64::from(slots.slots) * HOUR / each
         }
         ClientKind::Sessions(sessions) => {
             let judged = match checked.config.reward_judging.judge_needs {
+                _ if checked.trajectories() => 1.0,
                 // The last turn of a session has no next state.
                 JudgeNeeds::NextState => turns - 1.0,
                 JudgeNeeds::Turn => turns,
             };
-            let main = judged * (1.0 - sessions.side_share);
+            // Of a trajectory's turns one that trains is enough.
+            let side = if checked.trajectories() { 0.0 } else { sessions.side_share };
+            let main = judged * (1.0 - side);
             let gap = sessions.tool_share * sessions.tool.mean()
                 + (1.0 - sessions.tool_share) * sessions.think.mean();
             match &sessions.arrivals {

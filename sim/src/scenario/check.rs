@@ -1,7 +1,7 @@
 //! What can be said about a scenario before it runs: what must fail, and what looks like trouble.
 
 use headway_shared::config::{
-    Config, Diagnostic, Document, JudgeNeeds, Origin, SyncMode, Table, keys,
+    Config, Diagnostic, Document, JudgeNeeds, Origin, SampleUnit, SyncMode, Table, keys,
 };
 use headway_shared::time::Span;
 
@@ -131,7 +131,7 @@ impl Checked<'_> {
                 };
                 let clients = &self.world.clients;
                 let shortest = clients.prompt_tokens.min() + clients.output_tokens.min();
-                let usual = clients.prompt_tokens.mean() + clients.output_tokens.mean();
+                let usual = self.sample_tokens();
                 (at(shortest, judge.verdict_tokens.min()), at(usual, judge.verdict_tokens.mean()))
             }
         };
@@ -177,7 +177,9 @@ impl Checked<'_> {
         let Config { policy_training: training, reward_judging: judging, .. } = self.config;
         let one_turn = at_most_one(&clients.turns);
         let environment = matches!(&clients.kind, ClientKind::Slots(slots) if slots.environment);
-        if judging.judge_needs == JudgeNeeds::NextState && one_turn && !environment {
+        let trajectories = self.trajectories();
+        let needs_state = judging.judge_needs == JudgeNeeds::NextState && !trajectories;
+        if needs_state && one_turn && !environment {
             self.error(
                 "reward_judging.judge_needs",
                 "nothing can be trained: a session of one turn has no next state to judge it by",
@@ -198,11 +200,19 @@ impl Checked<'_> {
                 "write a `failure_share` below 1",
             );
         }
-        if training.group_size > 1 && !one_turn {
+        let slots = matches!(&clients.kind, ClientKind::Slots(_));
+        if trajectories && slots && !environment && !one_turn {
+            self.error(
+                "world.clients.turns",
+                "these slots ask for the first of a session's turns only, so that no trajectory ends",
+                "write `environment = true`, or leave `turns` out",
+            );
+        }
+        if training.group_size > 1 && !one_turn && !trajectories {
             self.error(
                 "world.clients.turns",
                 "a group holds the rollouts of one prompt, but these sessions have several turns",
-                "write `group_size = 1`, or leave `turns` out",
+                "write `sample_unit = \"session\"`, `group_size = 1`, or leave `turns` out",
             );
         }
         if let ClientKind::Sessions(sessions) = &clients.kind
@@ -215,6 +225,25 @@ impl Checked<'_> {
             );
         }
         self.supply();
+    }
+
+    /// A sample is the trajectory of a session.
+    pub(super) fn trajectories(&self) -> bool {
+        self.config.policy_training.sample_unit == SampleUnit::Session
+    }
+
+    /// Turns of a sample, on average.
+    pub(super) fn turns_of_sample(&self) -> f64 {
+        if self.trajectories() { self.world.clients.turns.mean().max(1.0) } else { 1.0 }
+    }
+
+    /// Tokens of a sample, its prompt included, on average; later turns of a session, which have
+    /// longer prompts where a sample is a turn, count as the first.
+    pub(super) fn sample_tokens(&self) -> f64 {
+        let clients = &self.world.clients;
+        let turns = self.turns_of_sample();
+        let growth = (turns - 1.0) * clients.growth_tokens.mean();
+        clients.prompt_tokens.mean() + turns * clients.output_tokens.mean() + growth
     }
 
     /// A finite source that cannot fill one batch.
@@ -233,13 +262,16 @@ impl Checked<'_> {
             (limit, 0) => limit,
             (limit, arrivals) => limit.min(arrivals),
         };
-        let most = sessions as f64 * clients.turns.max();
+        let (most, what) = match self.trajectories() {
+            true => (sessions as f64, "sessions"),
+            false => (sessions as f64 * clients.turns.max(), "turns"),
+        };
         let batch = self.config.samples_per_batch();
         let short = self.config.policy_training.max_batch_wait > Span::ZERO;
         if most < batch as f64 && !short {
             self.error(
                 if clients.limit > 0 { "world.clients.limit" } else { "world.clients.arrivals" },
-                format!("nothing can be trained: {most} turns come, and a batch needs {batch}"),
+                format!("nothing can be trained: {most} {what} come, and a batch needs {batch}"),
                 "let more come, or write a smaller `batch_size`, or a `max_batch_wait_sec`",
             );
         }

@@ -159,7 +159,9 @@ fn what_is_too_old_for_prime_rl_is_long_and_a_wider_bound_starves_less() {
 
 #[test]
 fn nothing_older_than_its_window_is_trained_by_nemo_rl() {
-    for (case, window) in [("on-policy", 0.0), ("age-1", 1.0), ("age-4", 4.0), ("age-1-buffer-4", 1.0)] {
+    for (case, window) in
+        [("on-policy", 0.0), ("age-1", 1.0), ("age-4", 4.0), ("age-1-buffer-4", 1.0)]
+    {
         let result = run("nemo-rl", case, &steps(16, 4));
         assert!(get(&result, "staleness_head_max") <= window, "{case}");
         assert!(get(&result, "trained_samples_per_hour") > 0.0, "{case}");

@@ -76,14 +76,16 @@ impl Case {
 
 /// A scenario of any kind: every gate, mode, order, policy and, if `faulty`, fault.
 fn case(faulty: bool) -> impl Strategy<Value = Case> {
-    (prop::collection::vec(any::<u32>(), 140), any::<bool>()).prop_map(move |(words, slots)| {
+    (prop::collection::vec(any::<u32>(), 150), any::<bool>()).prop_map(move |(words, slots)| {
         let mut words = Words { words, next: 0 };
         let mut set = vec![format!("scenario.seed={}", words.below(1 << 20))];
         let grouped = training(&mut set, &mut words, slots);
         serving(&mut set, &mut words);
         judging(&mut set, &mut words, slots);
         queues(&mut set, &mut words);
-        world(&mut set, &mut words, slots, !grouped);
+        let sessions = words.one_in(2);
+        set.push(format!("sample_unit=\"{}\"", if sessions { "session" } else { "turn" }));
+        world(&mut set, &mut words, slots, sessions || !grouped);
         if faulty {
             faults(&mut set, &mut words);
         }

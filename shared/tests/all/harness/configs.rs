@@ -2,6 +2,7 @@
 
 use headway_shared::config::{
     BatchCounts, Bound, Choice, Config, DropPolicy, GateKind, OverLimit, PolicyTraining, Queue,
+    SampleUnit,
 };
 use headway_shared::time::Span;
 use proptest::prelude::*;
@@ -62,6 +63,10 @@ pub(crate) fn sane_config() -> impl Strategy<Value = Config> {
         let least = config.policy_training.batch_size * config.policy_training.group_size;
         config.queue.rollout = queue(least, &mut words);
         config.queue.output = queue(least, &mut words);
+        config.policy_training.sample_unit = words.choice();
+        if config.policy_training.sample_unit == SampleUnit::Session {
+            config.policy_training.park_after = Span::ZERO;
+        }
         // A gate of another system with ours of drops: its own counters never recover.
         if config.policy_training.gate == GateKind::Areal {
             config.policy_training.stale_filter_steps = None;
