@@ -109,14 +109,17 @@ fn a_longer_cap_wastes_a_third_of_the_tokens_under_a_bound_of_one() {
 }
 
 #[test]
-fn a_split_pays_on_sixteen_gpus_and_costs_on_four() {
+fn a_split_pays_on_sixteen_gpus_and_halves_of_few_are_slower_than_sharing_them() {
     let step = |case: &str| step_sec(&run("one-step-off", case, &steps(5, 2)));
     let (shared, split) = (step("fsdp2-16-shared"), step("fsdp2-4+12"));
     // Published: 749 s and 520 s.
     assert!((shared / 749.0 - 1.0).abs() < 0.1, "{shared}");
     assert!((split / 520.0 - 1.0).abs() < 0.12, "{split}");
-    let (shared, split) = (step("fsdp2-4-shared"), step("fsdp2-2+2"));
-    assert!(split > 1.1 * shared, "{split} s split, {shared} s shared");
+    // On two GPUs there is no other split.
+    for (shared, split) in [("fsdp2-4-shared", "fsdp2-2+2"), ("fsdp2-2-shared", "fsdp2-1+1")] {
+        let (shared, split) = (step(shared), step(split));
+        assert!(split > 1.1 * shared, "{split} s split, {shared} s shared");
+    }
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! One world for a published table: verl's fully asynchronous recipe on 64 and 128 GPUs.
 //!
-//! Four numbers of three rows fix the world's train steps and its tail of lengths (the scenario says
-//! which); the other rows, and how the rows lie to each other, are predicted.
+//! Two rows fix the asynchronous train step, one the synchronous one, and the waits of two the decode
+//! law (the scenario says which); everything else, and how the rows lie to each other, is predicted.
 
 use headway_sim::report::number;
 use headway_sim::run::{RunOptions, simulate};
@@ -27,18 +27,18 @@ struct Row {
     step: f64,
     /// Seconds in which the trainer does not train.
     wait: f64,
-    /// Some of the row's numbers were fitted.
-    fitted: bool,
+    /// Which of the row's numbers the world was fitted to.
+    fitted: &'static str,
 }
 
 const PUBLISHED: [Row; 7] = [
-    Row { case: "sync-64", step: 365.28, wait: 150.72, fitted: true },
-    Row { case: "async-32-32-0.5", step: 189.26, wait: 28.46, fitted: true },
-    Row { case: "sync-128", step: 356.30, wait: 177.85, fitted: false },
-    Row { case: "async-64-64-0.5", step: 150.63, wait: 33.14, fitted: true },
-    Row { case: "async-64-64-0", step: 231.34, wait: 128.47, fitted: false },
-    Row { case: "async-64-64-0.1", step: 171.30, wait: 58.17, fitted: false },
-    Row { case: "async-64-64-0.3", step: 146.11, wait: 38.88, fitted: false },
+    Row { case: "sync-64", step: 365.28, wait: 150.72, fitted: "train" },
+    Row { case: "async-32-32-0.5", step: 189.26, wait: 28.46, fitted: "train" },
+    Row { case: "sync-128", step: 356.30, wait: 177.85, fitted: "wait" },
+    Row { case: "async-64-64-0.5", step: 150.63, wait: 33.14, fitted: "train" },
+    Row { case: "async-64-64-0", step: 231.34, wait: 128.47, fitted: "wait" },
+    Row { case: "async-64-64-0.1", step: 171.30, wait: 58.17, fitted: "nothing" },
+    Row { case: "async-64-64-0.3", step: 146.11, wait: 38.88, fitted: "nothing" },
 ];
 
 /// Train steps of a case that make a published step.
@@ -78,7 +78,7 @@ fn the_published_table_comes_out_of_one_world() {
     let work = |case: usize, replication| measure(&cases[case], replication);
     let measured = replicate(cases.len(), 0..REPLICATIONS, 0, work, || ()).unwrap();
     let mut table =
-        "case,fitted,published_step_sec,step_sec,error,published_wait_sec,wait_sec\n".to_owned();
+        "case,fitted_to,published_step_sec,step_sec,error,published_wait_sec,wait_sec\n".to_owned();
     let mut steps = Vec::new();
     for (row, runs) in PUBLISHED.iter().zip(&measured) {
         let mean = |of: fn(&(f64, f64)) -> f64| {
@@ -86,10 +86,10 @@ fn the_published_table_comes_out_of_one_world() {
         };
         let (step, wait) = (mean(|run| run.0), mean(|run| run.1));
         let error = step / row.step - 1.0;
-        let fitted = if row.fitted { "in part" } else { "no" };
         let line = format!(
-            "{},{fitted},{},{step:.1},{error:+.3},{},{wait:.1}\n",
+            "{},{},{},{step:.1},{error:+.3},{},{wait:.1}\n",
             row.case,
+            row.fitted,
             number::text(row.step),
             number::text(row.wait)
         );
@@ -100,7 +100,7 @@ fn the_published_table_comes_out_of_one_world() {
     committed::check("results/verl_fully_async.csv", &table);
     for (row, step) in PUBLISHED.iter().zip(&steps) {
         let error = step / row.step - 1.0;
-        assert!(error.abs() <= 0.20, "{row:?}: {step:.1} s");
+        assert!(error.abs() <= 0.18, "{row:?}: {step:.1} s");
     }
     let [sync_64, async_64, sync_128, s50, s0, s10, s30] = steps[..] else { panic!("{steps:?}") };
     assert!(sync_64 / async_64 > 1.5, "half of the GPUs each, and faster: published 1.93");
