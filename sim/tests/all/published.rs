@@ -175,3 +175,22 @@ fn nothing_older_than_its_window_is_trained_by_nemo_rl() {
     assert!((on_policy / 97.7 - 1.0).abs() < 0.1, "{on_policy}");
     assert!((one / 74.6 - 1.0).abs() < 0.1, "{one}");
 }
+
+#[test]
+fn agents_of_half_an_hour_need_a_loose_bound_and_none_starves() {
+    let runs = [1, 2, 4, 8].map(|bound| {
+        let mut sets = steps(14, 4).to_vec();
+        sets.push(eta(bound));
+        let result = run("heavy-tail-agents", "", &sets);
+        let mean = get(&result, "staleness_head_mean");
+        assert!(mean > 0.6 * f64::from(bound) && mean < 1.1 * f64::from(bound), "{bound}: {mean}");
+        assert!(get(&result, "length_ratio") > 0.85, "{bound}: long trajectories starve");
+        (get(&result, "trained_samples_per_hour"), get(&result, "trainer_idle_share"))
+    });
+    for pair in runs.windows(2) {
+        assert!(pair[1].0 > 1.25 * pair[0].0, "a looser bound trains more: {runs:?}");
+    }
+    let [tight, .., loose] = runs;
+    assert!(tight.1 > 0.6, "the trainer waits for trajectories: {runs:?}");
+    assert!(loose.1 < 0.2, "the trainer is busy: {runs:?}");
+}
