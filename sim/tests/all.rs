@@ -11,6 +11,7 @@ mod all {
     mod import;
     mod panics;
     mod properties;
+    mod published;
     mod random_worlds;
     mod rates;
     mod reference;
@@ -20,6 +21,7 @@ mod all {
     mod theory;
     mod trajectories;
     mod troubles;
+    mod verl_fully_async;
     mod world_clients;
     mod world_effects;
     mod world_faults;
