@@ -28,7 +28,7 @@ pub use diagnostic::{
 pub use layers::{Document, Layers};
 pub use node::{Entry, Node, Table, Value};
 pub use parse::{check_sections, load_config, parse_sections};
-pub use reader::Reader;
+pub use reader::{Reader, nearest};
 pub use sections::*;
 pub use settings::{
     Api, Judge, Logging, Serving, Settings, has_settings, load_live, parse_settings,

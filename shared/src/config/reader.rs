@@ -313,7 +313,8 @@ pub(crate) fn did_you_mean(word: &str, candidates: &[&str], otherwise: &str) -> 
 }
 
 /// The candidate that is most like `word`, if it is like it at all.
-pub(crate) fn nearest<'c>(word: &str, candidates: &[&'c str]) -> Option<&'c str> {
+#[must_use]
+pub fn nearest<'c>(word: &str, candidates: &[&'c str]) -> Option<&'c str> {
     // `median` for `median_sec`: the unit was left out.
     let longer =
         |candidate: &&&str| candidate.strip_prefix(word).is_some_and(|rest| rest.starts_with('_'));

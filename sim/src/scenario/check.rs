@@ -5,7 +5,7 @@ use headway_shared::config::{
 };
 use headway_shared::time::Span;
 
-use super::capacity;
+use super::capacity::{self, Loads};
 use crate::kernel::sampler::Distribution;
 use crate::world::settings::{Arrivals, ClientKind, JudgeLatency, Transfer, WorldConfig};
 
@@ -27,19 +27,8 @@ pub(super) fn check(document: &Document, config: &Config, world: &WorldConfig) {
 }
 
 impl Checked<'_> {
-    /// Where a key is written; else its nearest table that is; else the top of the document.
     fn place(&self, path: &str) -> Option<Origin> {
-        let root: &Table = &self.document.root;
-        let mut path = path;
-        loop {
-            if let Some(entry) = keys::locate(root, path) {
-                return Some(entry.node.origin);
-            }
-            match path.rsplit_once('.') {
-                Some((table, _)) => path = table,
-                None => return root.entries().next().map(|entry| entry.key_origin),
-            }
-        }
+        place(&self.document.root, path)
     }
 
     pub(super) fn error(&self, path: &str, message: impl Into<String>, help: impl Into<String>) {
@@ -69,12 +58,9 @@ impl Checked<'_> {
     fn weights(&self) {
         let serving = &self.config.policy_serving;
         let weights = &self.world.weights;
-        let (fastest_transfer, transfer) = match &weights.transfer {
-            Transfer::Time(time) => (time.min(), time.mean()),
-            Transfer::Link { copy_sec, shared: false } => (*copy_sec, *copy_sec),
-            Transfer::Link { copy_sec, shared: true } => {
-                (*copy_sec, copy_sec * f64::from(self.world.serving.replicas))
-            }
+        let fastest_transfer = match &weights.transfer {
+            Transfer::Time(time) => time.min(),
+            Transfer::Link { copy_sec, .. } => *copy_sec,
         };
         self.unreachable(
             "policy_serving.save_timeout_sec",
@@ -94,7 +80,7 @@ impl Checked<'_> {
             weights.load.min(),
             "load",
         );
-        let sync = transfer + weights.load.mean();
+        let sync = Loads { config: self.config, world: self.world }.sync_sec();
         let pauses = matches!(
             serving.sync_mode,
             SyncMode::PauseDrain | SyncMode::PauseAbort | SyncMode::PauseKeep
@@ -242,6 +228,20 @@ impl Checked<'_> {
                 format!("nothing can be trained: {most} turns come, and a batch needs {batch}"),
                 "let more come, or write a smaller `batch_size`, or a `max_batch_wait_sec`",
             );
+        }
+    }
+}
+
+/// Where a key is written; else its nearest table that is; else the top of the document.
+pub(super) fn place(root: &Table, path: &str) -> Option<Origin> {
+    let mut path = path;
+    loop {
+        if let Some(entry) = keys::locate(root, path) {
+            return Some(entry.node.origin);
+        }
+        match path.rsplit_once('.') {
+            Some((table, _)) => path = table,
+            None => return root.entries().next().map(|entry| entry.key_origin),
         }
     }
 }
