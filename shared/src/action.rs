@@ -118,12 +118,16 @@ reasons! {
         OutputQueueFull = "output_queue_full",
         /// Its group kept fewer than `min_group_size` members.
         GroupTooSmall = "group_too_small",
-        /// A drain took it and kept only a batch.
+        /// A drain or a step took it and kept only a batch.
         Surplus = "surplus",
         /// Its train step failed more than `train_retries` times.
         StepFailed = "step_failed",
         /// The policy that generated it no longer exists (a rollback).
         LostWeights = "lost_weights",
+        /// Its group waited for it no longer.
+        Straggler = "straggler",
+        /// All scores of its group were equal (`filter = "zero_variance"`).
+        ZeroVariance = "zero_variance",
     }
 }
 

@@ -286,7 +286,7 @@ fn may_lag(config: &Config) -> bool {
     match config.policy_training.gate {
         GateKind::Sync => false,
         GateKind::Headway | GateKind::Areal => config.policy_training.max_head_off_policyness > 0,
-        GateKind::Openclaw | GateKind::None => true,
+        _ => true,
     }
 }
 

@@ -137,6 +137,23 @@ choices! {
         Areal = "areal",
         /// OpenClaw-RL's: closed from a full batch until the step before is trained.
         Openclaw = "openclaw",
+        /// verl, fully async: a budget per sync period, `staleness_threshold` beyond it.
+        Verl = "verl",
+        /// ROLL's: a budget per step, `async_generation_ratio` ahead; strict per sample.
+        Roll = "roll",
+        /// prime-rl's: nothing is refused; what η forbids is cancelled or swept. Strict per sample.
+        PrimeRl = "prime_rl",
+        /// SkyRL's: (η + 1 + version) * B, less what was accepted and what runs.
+        Skyrl = "skyrl",
+        /// NeMo-RL's window: the buffer evicts what is older than η.
+        NemoRlWindow = "nemo_rl_window",
+        /// PipelineRL's: `max_lag_samples` ahead, and one batch more per version.
+        PipelineRl = "pipeline_rl",
+        /// The next batch is generated while one trains: staleness is 1.
+        OneStepOff = "one_step_off",
+        /// slime's `train_async.py`: the next batch is collected while one trains, and weights are
+        /// pushed every `publish_interval` steps once it is complete.
+        SlimeTrainAsync = "slime_train_async",
         /// Synchronous: one batch per version, nothing else.
         Sync = "sync",
         /// No bound.
@@ -160,6 +177,22 @@ choices! {
     SampleUnit {
         /// One turn.
         Turn = "turn",
+        /// The whole trajectory of a session: its head is its first generated token.
+        Session = "session",
+    }
+    /// Which complete groups are not trained.
+    GroupFilter {
+        /// All are.
+        None = "none",
+        /// Those whose scores are all equal: they have no advantage to learn from.
+        ZeroVariance = "zero_variance",
+    }
+    /// What happens, when a step starts, to places beyond (η + 1 - publish lag) * B.
+    Surplus {
+        /// They are kept for later batches.
+        Recycle = "recycle",
+        /// They are discarded, the newest first.
+        Drop = "drop",
     }
     /// What fills a batch.
     BatchCounts {

@@ -154,10 +154,7 @@ impl<'a> Reader<'a> {
             return *value;
         }
         let words: Vec<&str> = T::ALL.iter().map(|(word, _)| *word).collect();
-        let all = match words.as_slice() {
-            [only] => format!("this version supports `{only}` alone"),
-            _ => format!("write one of {}", words.join(", ")),
-        };
+        let all = format!("write one of {}", words.join(", "));
         self.findings.push(
             Diagnostic::error(entry.node.origin, format!("`{key}` cannot be {text:?}"))
                 .help(did_you_mean(text, &words, &all)),

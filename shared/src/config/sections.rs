@@ -3,9 +3,9 @@
 use serde::{Deserialize, Serialize};
 
 use super::choices::{
-    Aborted, Aggregate, BatchCounts, Bound, Correction, DropPolicy, GateKind, JudgeMode,
-    JudgeNeeds, KvOnSync, Late, OnJudgeFailure, OnTie, OverLimit, QueueOrder, Routing, SampleUnit,
-    SyncMode, ZeroScore,
+    Aborted, Aggregate, BatchCounts, Bound, Correction, DropPolicy, GateKind, GroupFilter,
+    JudgeMode, JudgeNeeds, KvOnSync, Late, OnJudgeFailure, OnTie, OverLimit, QueueOrder, Routing,
+    SampleUnit, Surplus, SyncMode, ZeroScore,
 };
 use crate::digest::Digest;
 use crate::time::Span;
@@ -106,6 +106,12 @@ pub struct PolicyTraining {
     pub gate: GateKind,
     /// η, in learner versions.
     pub max_head_off_policyness: u32,
+    /// The `verl` gate's fraction of a sync period that may be ahead, in millionths.
+    pub staleness_threshold: u32,
+    /// The `roll` gate's batches that may be ahead, in millionths.
+    pub async_generation_ratio: u32,
+    /// The `pipeline_rl` gate's samples that may be ahead.
+    pub max_lag_samples: u32,
     /// What η bounds. `0` binds every sample whatever this says.
     pub bound: Bound,
     /// What `strict` does with a late sample.
@@ -124,6 +130,17 @@ pub struct PolicyTraining {
     pub group_size: u32,
     /// A group with fewer scored members is discarded.
     pub min_group_size: u32,
+    /// How long a group waits for its stragglers once `min_group_size` members are scored; 0: as
+    /// long as it takes.
+    pub straggler_wait: Span,
+    /// How long a group may take from its first admission; 0: no limit.
+    pub group_timeout: Span,
+    /// Which complete groups are not trained.
+    pub filter: GroupFilter,
+    /// How many batches' worth is admitted for one batch, in millionths, at least 1.
+    pub over_sampling: u32,
+    /// What happens to what over-sampling brought beyond a batch.
+    pub surplus: Surplus,
     /// What fills a batch.
     pub batch_counts: BatchCounts,
     /// How long a step waits for a full batch; 0: as long as it takes.
@@ -244,6 +261,9 @@ impl Default for PolicyTraining {
             engine: "megatron".into(),
             gate: GateKind::Headway,
             max_head_off_policyness: 2,
+            staleness_threshold: 0,
+            async_generation_ratio: 1_000_000,
+            max_lag_samples: 0,
             bound: Bound::Aggregate,
             late: Late::Discard,
             late_wait: Span::from_secs(60),
@@ -253,6 +273,11 @@ impl Default for PolicyTraining {
             batch_size: 16,
             group_size: 1,
             min_group_size: 1,
+            straggler_wait: Span::ZERO,
+            group_timeout: Span::from_secs(7200),
+            filter: GroupFilter::None,
+            over_sampling: 1_000_000,
+            surplus: Surplus::Recycle,
             batch_counts: BatchCounts::Accepted,
             max_batch_wait: Span::ZERO,
             min_batch_size: 1,

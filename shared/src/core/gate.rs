@@ -52,7 +52,15 @@ impl Gate {
             GateKind::Areal => Self::Areal(Areal::at(learner, config.policy_training.batch_size)),
             GateKind::Openclaw => Self::Openclaw,
             GateKind::Sync => Self::Sync,
-            GateKind::None => Self::None,
+            GateKind::None
+            | GateKind::Verl
+            | GateKind::Roll
+            | GateKind::PrimeRl
+            | GateKind::Skyrl
+            | GateKind::NemoRlWindow
+            | GateKind::PipelineRl
+            | GateKind::OneStepOff
+            | GateKind::SlimeTrainAsync => Self::None,
         }
     }
 

@@ -154,8 +154,14 @@ metrics! {
     /// Share of the samples trained or discarded that were discarded because their group kept fewer
     /// than `min_group_size` members.
     Share discarded_group_too_small_share "" = |t| t.discarded(Discard::GroupTooSmall);
-    /// Share of the samples trained or discarded that were discarded because a drain took them and
-    /// kept only a batch.
+    /// Share of the samples trained or discarded that were discarded because their group waited for
+    /// them no longer.
+    Share discarded_straggler_share "" = |t| t.discarded(Discard::Straggler);
+    /// Share of the samples trained or discarded that were discarded because all scores of their
+    /// group were equal (`filter = "zero_variance"`).
+    Share discarded_zero_variance_share "" = |t| t.discarded(Discard::ZeroVariance);
+    /// Share of the samples trained or discarded that were discarded because a drain or a step took
+    /// them and kept only a batch.
     Share discarded_surplus_share "" = |t| t.discarded(Discard::Surplus);
     /// Share of the samples trained or discarded that were discarded because their train step
     /// failed more than `train_retries` times.
@@ -385,6 +391,16 @@ metrics! {
     Ratio length_ratio_group_too_small "" = |t| t.length_ratio(Discard::GroupTooSmall);
     /// Kolmogorov distance between these two populations.
     Share length_distance_group_too_small "" = |t| t.length_distance(Discard::GroupTooSmall);
+    /// Mean length of the samples discarded as `straggler` after their generation had ended, over mean
+    /// length of all samples generated.
+    Ratio length_ratio_straggler "" = |t| t.length_ratio(Discard::Straggler);
+    /// Kolmogorov distance between these two populations.
+    Share length_distance_straggler "" = |t| t.length_distance(Discard::Straggler);
+    /// Mean length of the samples discarded as `zero_variance` after their generation had ended, over mean
+    /// length of all samples generated.
+    Ratio length_ratio_zero_variance "" = |t| t.length_ratio(Discard::ZeroVariance);
+    /// Kolmogorov distance between these two populations.
+    Share length_distance_zero_variance "" = |t| t.length_distance(Discard::ZeroVariance);
     /// Mean length of the samples discarded as `surplus` after their generation had ended, over mean
     /// length of all samples generated.
     Ratio length_ratio_surplus "" = |t| t.length_ratio(Discard::Surplus);

@@ -165,6 +165,14 @@ pub(super) const KEYS: &[Key] = &[
         NextAdmission,
         "η, the bound on staleness in learner versions; beyond it requests are refused (429). 0 is \
          synchronous."),
+    key!("policy_training"."staleness_threshold" = policy_training.staleness_threshold as Millionths,
+        NextAdmission,
+        "The `verl` gate's bound: by which fraction of a sync period production may be ahead."),
+    key!("policy_training"."async_generation_ratio"
+        = policy_training.async_generation_ratio as Millionths, NextAdmission,
+        "The `roll` gate's bound: by how many batches production may be ahead."),
+    key!("policy_training"."max_lag_samples" = policy_training.max_lag_samples, NextAdmission,
+        "The `pipeline_rl` gate's bound: by how many samples production may be ahead."),
     key!("policy_training"."bound" = policy_training.bound, NextAdmission,
         "What η bounds. With the `headway` gate, η = 0 binds every sample whatever this says."),
     key!("policy_training"."late" = policy_training.late, AtOnce,
@@ -185,6 +193,20 @@ pub(super) const KEYS: &[Key] = &[
     key!("policy_training"."min_group_size" = policy_training.min_group_size
         ["`group_size`" = |config| config.policy_training.group_size],
         AtOnce, "A group with fewer scored members is discarded whole."),
+    key!("policy_training"."straggler_wait_sec" = policy_training.straggler_wait, AtOnce,
+        "How long a group waits for its stragglers once `min_group_size` members are scored; 0: as \
+         long as it takes."),
+    key!("policy_training"."group_timeout_sec" = policy_training.group_timeout, AtOnce,
+        "How long a group may take from its first admission; then it goes on with its scored \
+         members, if they are at least `min_group_size`; 0: no limit."),
+    key!("policy_training"."filter" = policy_training.filter, AtOnce,
+        "Which complete groups are not trained."),
+    key!("policy_training"."over_sampling" = policy_training.over_sampling as Millionths,
+        NextAdmission,
+        "How many batches' worth is admitted for one batch, at least 1: a reserve for what the \
+         filter takes."),
+    key!("policy_training"."surplus" = policy_training.surplus, NextStep,
+        "What happens, when a step starts, to places beyond (η + 1 - publish lag) * B."),
     key!("policy_training"."batch_counts" = policy_training.batch_counts, NextStep,
         "What fills a batch."),
     key!("policy_training"."max_batch_wait_sec" = policy_training.max_batch_wait, NextStep,

@@ -125,14 +125,7 @@ const TYPES: &[Case] = &[
         (2, 8),
         "\"zzz\"",
         "`gate` cannot be \"zzz\"",
-        "headway, areal, openclaw, sync, none",
-    ),
-    (
-        "[policy_training]\nsample_unit = \"session\"",
-        (2, 15),
-        "\"session\"",
-        "`sample_unit` cannot be \"session\"",
-        "this version supports `turn` alone",
+        "headway, areal, openclaw, verl, roll, prime_rl, skyrl",
     ),
     (
         "policy_training = 3",
