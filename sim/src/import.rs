@@ -1,13 +1,15 @@
-//! Other systems' traces, as tables that a scenario replays.
+//! Other systems' traces, as tables that a scenario replays, and predictions, as tables of rates.
 //!
-//! An importer reads from a [`BufRead`](std::io::BufRead) and writes to a
+//! An importer of traces reads from a [`BufRead`](std::io::BufRead) and writes to a
 //! [`Write`](std::io::Write) line by line: a trace may be larger than memory.
 
+mod aiconfigurator;
 mod azure_llm;
 mod lines;
 
 use std::io;
 
+pub use aiconfigurator::{Estimates, ImportedRates};
 pub use azure_llm::import_azure_llm;
 
 /// The columns of a table of arrivals and lengths: seconds since the first request, and tokens.
@@ -34,16 +36,19 @@ impl ImportReport {
     }
 }
 
-/// Why a trace was not imported. What was written until then is no whole table.
+/// Why a text was not imported. What was written until then is no whole table.
 #[derive(Debug, thiserror::Error)]
 pub enum ImportError {
-    /// The trace could not be read.
+    /// The text could not be read.
     #[error("cannot be read: {0}")]
     Read(io::Error),
     /// The table could not be written.
     #[error("cannot be written: {0}")]
     Write(io::Error),
-    /// The trace is wrong.
+    /// No estimate is left that fits into the memory of the GPUs.
+    #[error("no batch fits into the memory of the GPUs")]
+    NothingFits,
+    /// The text is wrong.
     #[error("{line}:{column}: {problem}")]
     Wrong {
         /// The line, from 1.
@@ -55,7 +60,7 @@ pub enum ImportError {
     },
 }
 
-/// What is wrong with a trace.
+/// What is wrong with a text.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Problem {
     /// There is no byte in it.
@@ -111,7 +116,70 @@ pub enum Problem {
         /// Its time.
         found: String,
     },
+    /// There is no estimate in it.
+    #[error("there is no estimate of `aiconfigurator cli estimate`")]
+    NoEstimate,
+    /// It is a table of configurations that `aiconfigurator cli default` saved.
+    #[error("this is a table that `aiconfigurator cli default` saved")]
+    Saved,
+    /// An estimate is of a kind that says nothing about decoding alone.
+    #[error("an estimate of mode `{found}` does not say how fast a batch decodes")]
+    Mode {
+        /// The mode.
+        found: String,
+    },
+    /// An estimate ends before its last line.
+    #[error("the estimate is cut short")]
+    CutShort,
+    /// An estimate lacks a line.
+    #[error("the estimate has no line `{key}`")]
+    Missing {
+        /// How the line begins.
+        key: &'static str,
+    },
+    /// An estimate was made with something that a table of rates does not have.
+    #[error("a table of rates has no place for `{what}`")]
+    Beyond {
+        /// What it is.
+        what: String,
+    },
+    /// A value of an estimate is no whole number.
+    #[error("`{found}` is no whole number (`{key}`)")]
+    Count {
+        /// The value.
+        found: String,
+        /// Its line.
+        key: &'static str,
+    },
+    /// A value of an estimate is no time.
+    #[error("`{found}` is no time (`{key}`)")]
+    Milliseconds {
+        /// The value.
+        found: String,
+        /// Its line.
+        key: &'static str,
+    },
+    /// An estimate is about something else than those before it.
+    #[error("`{what}` is {found} here and {expected} in the estimates before")]
+    OtherEstimate {
+        /// In what it differs.
+        what: &'static str,
+        /// What the others say.
+        expected: String,
+        /// What it says.
+        found: String,
+    },
+    /// Two estimates are about the same batch.
+    #[error("there are two estimates for a batch of {batch}")]
+    Twice {
+        /// Its sequences.
+        batch: u32,
+    },
 }
+
+/// How the estimates are made that can be imported.
+const ESTIMATE: &str = "run `aiconfigurator cli estimate --estimate-mode static --batch-size 64 ...` \
+                        once for each batch size, as scripts/aiconfigurator_rates.sh does";
 
 impl Problem {
     /// What to do about it.
@@ -130,6 +198,19 @@ impl Problem {
             Self::Backwards { .. } => {
                 "sort the rows by their time: requests are replayed in the order of the file".into()
             }
+            Self::NoEstimate | Self::Mode { .. } => ESTIMATE.into(),
+            Self::Saved => format!("its times mix decoding with reading prompts: {ESTIMATE}"),
+            Self::CutShort | Self::Missing { .. } => {
+                "save all that the tool prints: `aiconfigurator cli estimate ... > FILE 2>&1`"
+                    .into()
+            }
+            Self::Beyond { .. } => "run the estimate without it".into(),
+            Self::Count { .. } => "write a whole number from 1 to 4294967295".into(),
+            Self::Milliseconds { .. } => "write it as 10.631 ms".into(),
+            Self::OtherEstimate { .. } => {
+                "import one model, GPU, engine, parallelism and length at a time".into()
+            }
+            Self::Twice { .. } => "leave one of them out".into(),
         }
     }
 }

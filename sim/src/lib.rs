@@ -66,12 +66,14 @@
 //! | [`plan`] | how to split GPUs over the loops |
 //! | [`stats`] | intervals, warm-up |
 //! | [`report`] | tables, CSV, JSON and plots, the same bytes everywhere |
-//! | [`import`] | other systems' traces |
+//! | [`rates`] | how fast replicas generate: tables by name |
+//! | [`import`] | other systems' traces and predictions |
 
 pub mod compare;
 pub mod import;
 pub mod kernel;
 pub mod plan;
+pub mod rates;
 pub mod report;
 pub mod run;
 pub mod scenario;

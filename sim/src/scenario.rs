@@ -12,6 +12,7 @@ mod distribution;
 mod faults;
 mod plan_table;
 mod resources;
+mod serving;
 mod words;
 mod world;
 
@@ -28,6 +29,7 @@ use headway_shared::digest::Digest;
 use headway_shared::time::Span;
 
 use self::columns::Columns;
+use crate::rates::RateTable;
 use crate::world::settings::WorldConfig;
 
 /// What is dropped from the metrics at the start of a run: until both have passed.
@@ -96,6 +98,9 @@ pub struct Scenario {
     pub resources: Resources,
     /// `[plan]`; no run depends on it.
     pub plan: PlanSettings,
+    /// The table of rates that `[world.serving]` names: it says how many GPUs a replica has, and for
+    /// what lengths its decode law holds; `None` where the law is written out.
+    pub rates: Option<RateTable>,
     layers: Layers,
     base: PathBuf,
 }
@@ -129,7 +134,7 @@ impl Scenario {
             let (Ok(diagnostics) | Err(diagnostics)) = document.finish();
             return Err(diagnostics);
         }
-        let (head, config, (world, resources), plan) = {
+        let (head, config, (world, rates, resources), plan) = {
             let Document { sources, root, findings } = &mut document;
             let mut reader = Reader::new(root, sources.start(), findings);
             let head = head(reader.table("scenario"));
@@ -166,6 +171,7 @@ impl Scenario {
             world,
             resources,
             plan,
+            rates,
             layers: layers.clone(),
             base: base.to_owned(),
         };

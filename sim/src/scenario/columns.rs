@@ -5,6 +5,8 @@ use std::sync::Arc;
 
 use headway_shared::config::{Diagnostic, Findings, Origin, Reader, SourceId, Sources, Syntax};
 
+use crate::rates::{RateTable, RatesError};
+
 /// Reads columns, and reports what is wrong with them at their own file and line.
 pub(super) struct Columns<'a> {
     /// The folder that the scenario's paths start from.
@@ -27,11 +29,22 @@ impl<'a> Columns<'a> {
         if !named || file.is_empty() {
             return None;
         }
-        let source = self.source(table, &file)?;
+        let source = self.source(table, "file", &file)?;
         self.parse(table, source, &column)
     }
 
-    fn source(&mut self, table: &Reader<'_>, file: &str) -> Option<SourceId> {
+    /// The table of rates in the `file` that `key` names; `None` where something is wrong, which is
+    /// then reported.
+    pub(super) fn rates(&mut self, table: &Reader<'_>, key: &str, file: &str) -> Option<RateTable> {
+        let source = self.source(table, key, file)?;
+        let report = |error: RatesError| {
+            let origin = Origin { source, start: error.start, end: error.end };
+            self.findings.push(Diagnostic::error(origin, error.message).help(error.help));
+        };
+        RateTable::read(self.sources.text(source)).map_err(report).ok()
+    }
+
+    fn source(&mut self, table: &Reader<'_>, key: &str, file: &str) -> Option<SourceId> {
         let path = self.base.join(file);
         if let Some((_, source)) = self.read.iter().find(|(known, _)| *known == path) {
             return *source;
@@ -41,7 +54,7 @@ impl<'a> Columns<'a> {
             Ok(text) => Some(self.sources.add(Syntax::Toml, path.display().to_string(), text)),
             Err(error) => {
                 table.error(
-                    "file",
+                    key,
                     format!("cannot read {}: {error}", path.display()),
                     "name a CSV file; a path starts from the scenario's folder",
                 );

@@ -1,16 +1,16 @@
 //! `[world]` out of a scenario file.
 
-use headway_shared::config::{Config, Diagnostic, Diagnostics, Findings, Reader, Value};
+use headway_shared::config::{Config, Diagnostics, Findings, Reader};
 use headway_shared::time::Span;
 
 use super::clients;
 use super::columns::Columns;
 use super::distribution::{Unit, optional, required};
-use super::faults;
 use super::resources::Resources;
-use crate::world::replica::{DecodeLaw, ReplicaSpec};
+use super::{faults, serving};
+use crate::rates::RateTable;
 use crate::world::settings::{
-    Environment, Judge, JudgeLatency, Serving, StepTime, Trainer, Transfer, Weights, WorldConfig,
+    Environment, Judge, JudgeLatency, StepTime, Trainer, Transfer, Weights, WorldConfig,
 };
 
 /// A share.
@@ -19,22 +19,25 @@ pub(super) const SHARE: std::ops::RangeInclusive<f64> = 0.0..=1.0;
 const POSITIVE: std::ops::RangeInclusive<f64> = 1e-9..=1e12;
 
 /// More GPUs than any replica has.
-const MOST_GPUS: u32 = 10_000;
+pub(super) const MOST_GPUS: u32 = 10_000;
 
 /// Gives the scheduling sections under some more assignments.
 pub(super) type Variant<'a> = &'a dyn Fn(&[String]) -> Result<Config, Diagnostics>;
 
-/// Reads `[world]`, and which resources it says its loops take.
+/// Reads `[world]`; gives the table of rates that it names, if it does, and which resources it says
+/// its loops take.
 pub(super) fn read(
     reader: &mut Reader<'_>,
     columns: &mut Columns<'_>,
     findings: &Findings,
     variant: Variant<'_>,
-) -> (WorldConfig, Resources) {
+) -> (WorldConfig, Option<RateTable>, Resources) {
     let mut world = reader.table("world");
     let mut resources = Resources::default();
+    let serving = world.table("serving");
+    let (serving, rates) = serving::read(serving, columns, findings, &mut resources);
     let config = WorldConfig {
-        serving: serving(world.table("serving"), findings, &mut resources),
+        serving,
         clients: clients::read(world.table("clients"), columns),
         environment: environment(world.table("environment"), columns),
         judge: judge(world.table("judge"), columns, &mut resources),
@@ -43,86 +46,7 @@ pub(super) fn read(
         faults: faults::read(world.table("faults"), columns, variant),
     };
     world.finish();
-    (config, resources)
-}
-
-fn serving(mut table: Reader<'_>, findings: &Findings, resources: &mut Resources) -> Serving {
-    let replicas = table.u32("replicas", 1, 1..=10_000);
-    resources.serving_gpus = table.u32("gpus_per_replica", 1, 1..=MOST_GPUS);
-    let decode = decode(&mut table, findings);
-    let prefill = table.float("prefill_tokens_per_sec", 0.0, 0.0..=1e12);
-    let kv_tokens = table.u64("kv_tokens", 0, 0..=1 << 50);
-    let serving = Serving {
-        replicas,
-        replica: ReplicaSpec {
-            decode,
-            max_batch: table.u32("max_batch", 0, 0..=u32::MAX),
-            prefill_tokens_per_sec: (prefill > 0.0).then_some(prefill),
-            cached_sessions: table.u32("cached_sessions", 0, 0..=u32::MAX),
-            kv_tokens: (kv_tokens > 0).then_some(kv_tokens),
-        },
-        speed_during_step: table.float("speed_during_step", 1.0, SHARE),
-        speed_during_load: table.float("speed_during_load", 1.0, SHARE),
-    };
-    table.finish();
-    serving
-}
-
-/// The decode law: `decode_base_sec` and `decode_per_sequence_sec`, or `decode_table`.
-fn decode(table: &mut Reader<'_>, findings: &Findings) -> DecodeLaw {
-    let rows = table.node("decode_table");
-    let law = match rows {
-        Some(node) => DecodeLaw::table(match &node.value {
-            Value::List(rows) => rows.iter().filter_map(|row| decode_row(row, findings)).collect(),
-            _ => Vec::new(),
-        }),
-        None => {
-            table.require("decode_base_sec", "0.02");
-            let base = table.float("decode_base_sec", 0.02, 0.0..=3600.0);
-            DecodeLaw::linear(base, table.float("decode_per_sequence_sec", 0.0, 0.0..=3600.0))
-        }
-    };
-    law.unwrap_or_else(|error| {
-        let key = if rows.is_some() { "decode_table" } else { "decode_base_sec" };
-        table.error(
-            key,
-            error.to_string(),
-            "write decode_table = [[1, 60], [32, 1400]]: sequences, tokens/s of all together; or \
-             decode_base_sec and decode_per_sequence_sec",
-        );
-        fallback_law()
-    })
-}
-
-#[expect(clippy::expect_used, reason = "a step of 20 ms takes some time")]
-fn fallback_law() -> DecodeLaw {
-    DecodeLaw::linear(0.02, 0.0).expect("a decode law")
-}
-
-fn decode_row(row: &headway_shared::config::Node, findings: &Findings) -> Option<(u32, f64)> {
-    let pair = match &row.value {
-        Value::List(items) => match items.as_slice() {
-            [batch, tokens] => Some((&batch.value, &tokens.value)),
-            _ => None,
-        },
-        _ => None,
-    };
-    let result = match pair {
-        Some((Value::Integer(batch), Value::Integer(tokens))) => {
-            u32::try_from(*batch).ok().map(|batch| (batch, *tokens as f64))
-        }
-        Some((Value::Integer(batch), Value::Float(tokens))) => {
-            u32::try_from(*batch).ok().map(|batch| (batch, *tokens))
-        }
-        _ => None,
-    };
-    if result.is_none() {
-        findings.push(
-            Diagnostic::error(row.origin, "this is no row of `decode_table`")
-                .help("write [sequences, tokens/s of all together], such as [32, 1400]"),
-        );
-    }
-    result
+    (config, rates, resources)
 }
 
 fn environment(mut table: Reader<'_>, columns: &mut Columns<'_>) -> Environment {
