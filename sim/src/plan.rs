@@ -215,7 +215,8 @@ type Found = (Vec<Candidate>, Vec<(Layout, Box<Misfit>)>);
 /// is left out; where the scenario's own does not fit, that is an error.
 fn candidates(task: &Task<'_>) -> Result<Found, PlanError> {
     let all = splits(task.scenario, task.gpus);
-    let points = all.len().saturating_mul(task.axes.iter().map(|axis| axis.choices.len()).product());
+    let points =
+        all.len().saturating_mul(task.axes.iter().map(|axis| axis.choices.len()).product());
     if points > MOST_POINTS && (task.exhaustive || points > 8 * MOST_POINTS) {
         return Err(PlanError::TooMany(points));
     }
@@ -245,9 +246,8 @@ fn candidates(task: &Task<'_>) -> Result<Found, PlanError> {
 /// A split with everything that is tried at it.
 fn of_split(task: &Task<'_>, split: Split) -> Result<Vec<Candidate>, Box<Misfit>> {
     let base = split.set(task.scenario);
-    let bound = |axis: &Axis| {
-        split.layout == Layout::TimeShared && BOUNDS.contains(&axis.key.as_str())
-    };
+    let bound =
+        |axis: &Axis| split.layout == Layout::TimeShared && BOUNDS.contains(&axis.key.as_str());
     let axes: Vec<Axis> = task.axes.iter().filter(|axis| !bound(axis)).cloned().collect();
     let mut candidates = Vec::new();
     for choices in grid(&axes) {
@@ -255,7 +255,11 @@ fn of_split(task: &Task<'_>, split: Split) -> Result<Vec<Candidate>, Box<Misfit>
         let values: Vec<String> = task
             .axes
             .iter()
-            .map(|axis| if bound(axis) { NO_BOUND.into() } else { labels.next().unwrap_or_default() })
+            .map(
+                |axis| {
+                    if bound(axis) { NO_BOUND.into() } else { labels.next().unwrap_or_default() }
+                },
+            )
             .collect();
         let more = choices.iter().flat_map(|choice| choice.set.iter().cloned());
         let set = base.iter().cloned().chain(more).collect();

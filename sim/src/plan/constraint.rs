@@ -19,12 +19,8 @@ enum Comparison {
 
 impl Comparison {
     /// Longer signs first: `<` is the beginning of `<=`.
-    const ALL: [(&str, Self); 4] = [
-        ("<=", Self::AtMost),
-        (">=", Self::AtLeast),
-        ("<", Self::Below),
-        (">", Self::Above),
-    ];
+    const ALL: [(&str, Self); 4] =
+        [("<=", Self::AtMost), (">=", Self::AtLeast), ("<", Self::Below), (">", Self::Above)];
 
     const fn sign(self) -> &'static str {
         match self {
@@ -108,7 +104,8 @@ impl Constraint {
     /// Whether a mean keeps it. What could not be measured does not.
     #[must_use]
     pub fn is_kept(&self, value: Option<Estimate>) -> bool {
-        value.is_some_and(|value| self.excess(value.mean) <= 0.0 && !self.is_met_exactly(value.mean))
+        value
+            .is_some_and(|value| self.excess(value.mean) <= 0.0 && !self.is_met_exactly(value.mean))
     }
 
     /// Whether the interval of a mean lies on both sides of the limit.
@@ -156,9 +153,8 @@ mod tests {
 
     #[test]
     fn a_limit_is_kept_on_its_side_and_strict_signs_leave_it_out() {
-        let keeps = |text: &str, value: f64| {
-            Constraint::parse(text).unwrap().is_kept(exactly(value))
-        };
+        let keeps =
+            |text: &str, value: f64| Constraint::parse(text).unwrap().is_kept(exactly(value));
         assert!(keeps("staleness_head_p99 <= 4", 4.0) && !keeps("staleness_head_p99<4", 4.0));
         assert!(keeps("steps_per_hour >= 4", 4.0) && !keeps("steps_per_hour > 4", 4.0));
         assert!(!keeps("staleness_head_p99 <= 4", 4.5) && keeps("steps_per_hour > 4", 4.5));

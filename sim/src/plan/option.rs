@@ -1,9 +1,9 @@
 //! A point of a plan, before and after it was simulated.
 
+use super::Simulated;
 use super::constraint::Constraint;
 use super::estimate::Estimate as Guess;
 use super::split::Split;
-use super::Simulated;
 use crate::report::tables::Replicated;
 use crate::stats::{Estimate, estimate, paired_difference};
 use crate::sweep::Planned;
@@ -54,10 +54,7 @@ fn difference(
 }
 
 /// What more effective samples an hour the second has.
-pub(super) fn gain(
-    from: &[(u32, Replicated)],
-    to: &[(u32, Replicated)],
-) -> Option<Estimate> {
+pub(super) fn gain(from: &[(u32, Replicated)], to: &[(u32, Replicated)]) -> Option<Estimate> {
     difference(from, to, effective)
 }
 

@@ -135,10 +135,8 @@ impl PlanResults {
             let path = folder.join(name);
             fs::read(&path).map_err(|source| ReadError::Io { path, source })
         };
-        let malformed = |name: &str, message: String| ReadError::Malformed {
-            path: folder.join(name),
-            message,
-        };
+        let malformed =
+            |name: &str, message: String| ReadError::Malformed { path: folder.join(name), message };
         let table = |name: &str| {
             Csv::parse(&bytes(name)?).map_err(|error| malformed(name, error.to_string()))
         };
@@ -275,8 +273,7 @@ fn point(planning: &Planning, meta: &PlanMeta, place: usize, option: &Simulated)
 }
 
 fn marginal(planning: &Planning) -> Csv {
-    let mut header: Vec<String> =
-        ["place", "gpus_added", "split"].map(str::to_owned).to_vec();
+    let mut header: Vec<String> = ["place", "gpus_added", "split"].map(str::to_owned).to_vec();
     header.extend(with_half("effective_samples_per_hour"));
     header.extend(with_half("gain_per_gpu_share"));
     header.push("clear".into());

@@ -29,7 +29,9 @@ impl Planning {
             let value = chosen.metric(constraint.metric);
             if constraint.is_unsure(value) {
                 let said = interval(value);
-                lines.push(format!("{constraint} may be broken: it is {said}; more replications tell"));
+                lines.push(format!(
+                    "{constraint} may be broken: it is {said}; more replications tell"
+                ));
             }
         }
         let cost = cost(task, chosen.effective);
@@ -48,14 +50,14 @@ impl Planning {
         let worth = |gain: &Gain| gain.per_gpu.map_or(0.0, |gain| gain.mean);
         let clear = self.gains.iter().filter(|gain| gain.is_clear());
         let most = clear.reduce(|most, gain| if worth(gain) > worth(most) { gain } else { most });
-        let idle = |(name, metric): (&'static str, &str)| {
-            Some((name, chosen.metric(metric)?.mean))
-        };
+        let idle = |(name, metric): (&'static str, &str)| Some((name, chosen.metric(metric)?.mean));
         let judged_elsewhere = chosen.candidate.split.judge_gpus() == 0;
         let loops = IDLE.into_iter().filter(|(name, _)| !judged_elsewhere || *name != "judge");
-        let busiest = loops.filter_map(idle).reduce(|least, next| {
-            if next.1 < least.1 { next } else { least }
-        });
+        let busiest = loops.filter_map(idle).reduce(
+            |least, next| {
+                if next.1 < least.1 { next } else { least }
+            },
+        );
         let least = busiest.map_or_else(String::new, |(name, share)| {
             format!("{name} is least idle ({})", number::percent(Some(share)))
         });
@@ -76,9 +78,9 @@ impl Planning {
                 || "-".to_owned(),
                 |per_gpu| {
                     let sign = if per_gpu.mean < 0.0 { "" } else { "+" };
-                    let half = per_gpu.half_width.map_or_else(String::new, |half| {
-                        format!(" ±{}", share(half))
-                    });
+                    let half = per_gpu
+                        .half_width
+                        .map_or_else(String::new, |half| format!(" ±{}", share(half)));
                     format!("{sign}{}%{half}", share(per_gpu.mean))
                 },
             );
@@ -108,7 +110,9 @@ impl Planning {
             (true, false) => format!("{}{half} slower than", share(gain.mean)),
         };
         let name = named(task, split);
-        Some(format!("on {gpus} GPUs, {name} is {how} synchronous training that shares them in time"))
+        Some(format!(
+            "on {gpus} GPUs, {name} is {how} synchronous training that shares them in time"
+        ))
     }
 
     /// The nearest points where none keeps every constraint.

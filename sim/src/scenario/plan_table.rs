@@ -66,8 +66,9 @@ fn constraints(table: &mut Reader<'_>, findings: &Findings) -> Vec<Constraint> {
         };
         match parsed {
             Ok(constraint) => constraints.push(constraint),
-            Err(error) => findings
-                .push(Diagnostic::error(item.origin, error.to_string()).help(error.help())),
+            Err(error) => {
+                findings.push(Diagnostic::error(item.origin, error.to_string()).help(error.help()))
+            }
         }
     }
     constraints
