@@ -10,6 +10,7 @@ mod all {
     mod import;
     mod panics;
     mod properties;
+    mod published;
     mod random_worlds;
     mod reference;
     mod replica;
@@ -17,6 +18,7 @@ mod all {
     mod synthetic_trace;
     mod theory;
     mod troubles;
+    mod verl_fully_async;
     mod world_clients;
     mod world_effects;
     mod world_faults;
