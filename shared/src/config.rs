@@ -7,6 +7,7 @@
 //! tree of [`Node`]s that know where they were written; a [`Reader`] takes typed values out of it;
 //! [`check`] applies the rules between keys. Every finding is a [`Diagnostic`] with its place.
 
+mod bound;
 mod check;
 mod choices;
 mod diagnostic;

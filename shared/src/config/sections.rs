@@ -312,14 +312,6 @@ impl Config {
         Digest::of(self.canonical_json().as_bytes())
     }
 
-    /// η binds every trained sample: `bound = "strict"`, or η = 0, which is synchronous.
-    #[must_use]
-    pub fn is_strict(&self) -> bool {
-        let training = &self.policy_training;
-        training.bound == Bound::Strict
-            || (training.gate == GateKind::Headway && training.max_head_off_policyness == 0)
-    }
-
     /// Samples per full batch.
     #[must_use]
     pub fn samples_per_batch(&self) -> u64 {

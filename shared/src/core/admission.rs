@@ -1,12 +1,12 @@
 //! Requests: admitted, refused, held, or served without being recorded.
 
-use super::gate::GateView;
+use super::gate::{GateView, Standing};
 use super::queue::SampleQueue;
 use super::slab::{NONE, Slot};
 use super::state::{Entry, Limits, Purpose, Turn, TurnState};
 use super::{Sample, SampleState, Scheduler, Stage, Violation};
 use crate::action::{Action, Discard, Refusal};
-use crate::config::{DropPolicy, GateKind, OverLimit, Queue, Routing};
+use crate::config::{DropPolicy, OverLimit, Queue, Routing};
 use crate::id::{RequestId, SampleId};
 use crate::input::{Request, TurnType};
 use crate::time::{Span, Time};
@@ -207,13 +207,25 @@ impl Scheduler {
     pub(super) fn gate_view(&self, deploy: DeployVersion) -> GateView {
         let training = &self.config.policy_training;
         GateView {
-            eta: i64::from(training.max_head_off_policyness),
+            eta: i64::from(self.bound_steps()),
             batch: i64::from(training.batch_size),
             deploy: i64::from(deploy.number()),
             lag: i64::from(self.learner.publish_lag_of(deploy).unwrap_or(0)),
             outstanding: (self.places + self.trainer.rejected_places()) as i64,
             unresolved: (self.places - self.places_ready) as i64,
+            training: self.trainer.places_in_batch() as i64,
             max_concurrent: i64::from(self.config.policy_serving.max_concurrent_rollouts),
+        }
+    }
+
+    /// What a gate starts to count from.
+    pub(super) fn standing(&self) -> Standing {
+        Standing {
+            learner: self.learner.number(),
+            deploy: self.newest_deploy().unwrap_or_default().number(),
+            outstanding: (self.places + self.trainer.rejected_places()) as i64,
+            unresolved: (self.places - self.places_ready) as i64,
+            training: self.trainer.places_in_batch() as i64,
         }
     }
 
@@ -264,6 +276,7 @@ impl Scheduler {
             group.reserved_output = group.reserved_output.saturating_sub(1);
         } else {
             self.places += 1;
+            self.gate.took_place();
         }
         let sample = self.samples.insert(entry);
         if group == NONE {
@@ -370,11 +383,8 @@ impl Scheduler {
         }
     }
 
-    /// η; 0 for the gate `sync`.
+    /// What the gate binds: η, for those that have one.
     pub(super) fn bound_steps(&self) -> u32 {
-        match self.config.policy_training.gate {
-            GateKind::Sync => 0,
-            _ => self.config.policy_training.max_head_off_policyness,
-        }
+        self.config.bound_versions()
     }
 }

@@ -201,6 +201,7 @@ impl Scheduler {
         self.release_room(slot);
         self.set_exempt(slot, true);
         self.places -= 1;
+        self.gate.parked();
         self.admission_due = true;
     }
 
@@ -217,6 +218,7 @@ impl Scheduler {
             self.returning.remove(slot, head, false);
             self.samples[slot].returning = false;
             self.places += 1;
+            self.gate.took_place();
             self.reserve_room(slot);
             self.set_exempt(slot, false);
             self.in_state(slot, SampleState::Generating);

@@ -49,6 +49,7 @@ impl Scheduler {
         self.rollout.reserved += entry.reserved_rollout;
         self.output.reserved += entry.reserved_output;
         self.places += 1;
+        self.gate.took_place();
         while let Some(mate) = self.groups[group].held.pop_front(&mut self.turn_links) {
             self.turns[mate].state = TurnState::InLine;
             self.line.push_back(&mut self.turn_links, mate);
@@ -131,21 +132,27 @@ impl Scheduler {
 
     /// The whole group is discarded; members yet to come are refused.
     pub(super) fn kill_group(&mut self, slot: Slot, reason: Discard) {
-        self.release_unclaimed_room(slot);
-        let group = &mut self.groups[slot];
-        group.dead = true;
-        let (placed, ready) = (group.placed, group.ready);
         let of_queue = matches!(reason, Discard::OutputQueueFull | Discard::Surplus);
         let of_members = match of_queue || reason == Discard::StepFailed {
             true => reason,
             false => Discard::GroupTooSmall,
         };
+        self.kill_group_as(slot, reason, of_members);
+    }
+
+    /// The whole group is discarded for one reason, and its members for another.
+    pub(super) fn kill_group_as(&mut self, slot: Slot, reason: Discard, of_members: Discard) {
+        self.release_unclaimed_room(slot);
+        let group = &mut self.groups[slot];
+        group.dead = true;
+        let (placed, ready) = (group.placed, group.ready);
         while let Some(member) = self.groups.get(slot).and_then(|group| group.members.front()) {
             self.kill(member, of_members);
         }
         if placed {
             self.places -= 1;
             self.places_ready -= u64::from(ready);
+            self.gate.discarded(ready, reason);
             self.count_rejection(reason);
         }
         self.admission_due = true;

@@ -1,7 +1,7 @@
 //! Samples that are, or would become, too old.
 
 use super::queue::SampleQueue;
-use super::slab::Slot;
+use super::slab::{NONE, Slot};
 use super::{SampleState, Scheduler};
 use crate::config::Late;
 
@@ -14,7 +14,10 @@ impl Scheduler {
     /// Samples that a step would make too old, and that are not in the output queue.
     pub(super) fn pending_late(&self) -> bool {
         let Some(expiring) = self.expiring_version() else { return false };
+        // Where nothing is discarded in flight, what is too old already is there and hopeless.
+        let oldest = if self.gate.evicts_in_buffer() { expiring } else { 0 };
         let buckets = self.ages.buckets().iter().take_while(|bucket| bucket.version <= expiring);
+        let buckets = buckets.skip_while(|bucket| bucket.version < oldest);
         buckets.map(super::ages::Bucket::pending).sum::<u32>() > 0
     }
 
@@ -85,10 +88,33 @@ impl Scheduler {
             // One of a group can have taken this one with it.
             let Some(entry) = self.samples.get(slot) else { continue };
             let (age, limits) = (learner - entry.sample.head.number(), entry.limits);
-            if age > limits.lowest() {
-                self.kill(slot, limits.reason());
+            let scored =
+                matches!(entry.state, SampleState::OutputQueue | SampleState::OutputBlocked);
+            let out_of_reach = self.gate.evicts_in_buffer() && !scored && age <= limits.filter;
+            if age > limits.lowest() && !out_of_reach {
+                self.discard_too_old(slot);
             }
         }
         self.scratch = old;
+    }
+
+    /// A sample of the entry is older than its bound or filter allows.
+    pub(super) fn entry_is_too_old(&self, leader: Slot) -> bool {
+        self.members(leader).into_iter().any(|member| {
+            let entry = &self.samples[member];
+            let age = self.learner.number().saturating_sub(entry.sample.head.number());
+            age > entry.limits.lowest()
+        })
+    }
+
+    /// Discards a sample that is too old, and its group with it where the gate says so.
+    pub(super) fn discard_too_old(&mut self, slot: Slot) {
+        let entry = &self.samples[slot];
+        let (group, reason) = (entry.group, entry.limits.reason());
+        if group != NONE && self.gate.discards_whole_groups() {
+            self.kill_group_as(group, reason, reason);
+        } else {
+            self.kill(slot, reason);
+        }
     }
 }

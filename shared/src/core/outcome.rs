@@ -56,6 +56,7 @@ impl Scheduler {
         if state != SampleState::Parked {
             self.places -= 1;
             self.places_ready -= u64::from(is_ready(state));
+            self.gate.discarded(is_ready(state), reason);
             self.count_rejection(reason);
         }
     }
@@ -104,6 +105,7 @@ impl Scheduler {
         if counts && reason.is_rejection() {
             let ordinal = self.entry_ordinal();
             self.trainer.rejected.push_back(ordinal);
+            self.gate.rejected(1);
         }
     }
 

@@ -13,12 +13,16 @@ impl Scheduler {
 
     /// An entry has its result. Its first live member stands for it.
     pub(super) fn entry_ready(&mut self, leader: Slot, weight: u32) {
-        self.gate.accepted();
         self.admission_due = true;
+        if self.gate.evicts_in_buffer() && self.entry_is_too_old(leader) {
+            return self.discard_too_old(leader);
+        }
         let policy = self.config.queue.output.drop_policy;
         if policy == DropPolicy::DropNewest && !self.output_has_room(leader, weight) {
+            self.gate.dropped_on_arrival();
             return self.discard_entry(leader, Discard::OutputQueueFull);
         }
+        self.gate.accepted();
         self.places_ready += 1;
         if let Some(group) = self.groups.get_mut(self.samples[leader].group) {
             group.ready = true;

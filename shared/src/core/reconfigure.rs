@@ -14,12 +14,11 @@ impl Scheduler {
         if check(config).iter().any(|problem| problem.severity() == Severity::Error) {
             return OperatorReply::Rejected;
         }
-        let (new, old) = (&config.policy_training, &self.config.policy_training);
         // What a gate has counted, it has counted in batches.
-        let gate_changes = new.gate != old.gate || new.batch_size != old.batch_size;
+        let gate_changes = Gate::changes(&self.config, config);
         self.config = config.clone();
         if gate_changes {
-            self.gate = Gate::new(&self.config, self.learner.number());
+            self.gate = Gate::new(&self.config, self.standing());
         }
         self.reorder_rollout(self.config.queue.rollout.queue_type);
         self.reorder_output(self.config.queue.output.queue_type);

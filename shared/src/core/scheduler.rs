@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use serde::{Deserialize, Serialize};
 
 use super::ages::Ages;
-use super::gate::Gate;
+use super::gate::{Gate, Standing};
 use super::queue::SampleQueue;
 use super::slab::{IdMap, Links, List, Slab, Slot};
 use super::state::{Ballot, Entry, Group, Replica, Session, Turn, Vote};
@@ -204,7 +204,7 @@ impl Scheduler {
     /// A scheduler at learner version 0, with no replica.
     #[must_use]
     pub fn new(config: Config) -> Self {
-        let gate = Gate::new(&config, 0);
+        let gate = Gate::new(&config, Standing::default());
         let rollout = SampleQueue::new(config.queue.rollout.queue_type);
         let output = SampleQueue::new(config.queue.output.queue_type);
         let mut scheduler = Self {

@@ -439,6 +439,7 @@ impl Scheduler {
                 turns: super::slab::List::default(),
             }),
         }
+        self.gate.weights_served(self.standing());
         self.admission_due = true;
     }
 

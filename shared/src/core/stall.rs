@@ -4,6 +4,7 @@ use std::fmt;
 
 use super::{SampleState, Scheduler};
 use crate::action::RunError;
+use crate::config::{Choice, GateKind};
 
 /// What the trainer waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,6 +22,8 @@ pub enum Stall {
     NoMainRequest,
     /// Requests are waiting, and the gate has no place for them.
     Gate {
+        /// The gate.
+        gate: GateKind,
         /// How many wait.
         held: u64,
     },
@@ -83,7 +86,9 @@ impl fmt::Display for Stall {
             Self::NoReplica => write!(f, "no replica holds whole weights"),
             Self::Publishing => write!(f, "weights are being updated"),
             Self::NoMainRequest => write!(f, "no main turn has been asked for"),
-            Self::Gate { held } => write!(f, "the gate has no place for {held} held requests"),
+            Self::Gate { gate, held } => {
+                write!(f, "the gate `{}` has no place for {held} held requests", gate.word())
+            }
             Self::Serving { samples } => write!(f, "{samples} samples are being generated"),
             Self::Environment { samples } => {
                 write!(f, "{samples} samples wait for what follows their turn")
@@ -152,11 +157,15 @@ impl Scheduler {
             | Stall::GroupMates { samples } => samples,
             _ => 0,
         };
+        let awaits_push = ready >= batch && self.push_is_due();
         let fullest = stages.into_iter().max_by_key(samples).filter(|stage| samples(stage) > 0);
         match fullest {
             Some(stage) => stage,
-            None if self.weights.gate_closed() => Stall::Publishing,
-            None if self.ledger.held > 0 => Stall::Gate { held: self.ledger.held },
+            None if self.weights.gate_closed() || awaits_push => Stall::Publishing,
+            None if self.ledger.held > 0 => {
+                let gate = self.config.policy_training.gate;
+                Stall::Gate { gate, held: self.ledger.held }
+            }
             None if self.ledger.offered == 0 => Stall::NoMainRequest,
             None => Stall::Batch { ready, batch },
         }

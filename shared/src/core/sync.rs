@@ -57,17 +57,39 @@ impl Weights {
 impl Scheduler {
     /// A publication starts when a replica is `publish_interval` steps behind, or can serve no
     /// training request without one.
+    ///
+    /// Where the push waits for the next batch, replicas call for it that are further behind.
     pub(super) fn start_publication_if_due(&mut self) {
         if self.weights.current.is_some() || self.weights.retry_at.is_some() {
             return;
         }
+        let waits = u32::from(self.gate.pushes_before_step());
         let interval = self.config.policy_training.publish_interval.max(1);
         let due = self.replicas.iter().any(|replica| {
             let lag = self.learner.publish_lag_of(replica.deploy).unwrap_or(0);
             replica.alive
-                && (lag >= interval || !replica.whole || self.is_lost(replica.deploy.number()))
+                && (lag >= interval.saturating_add(waits)
+                    || !replica.whole
+                    || self.is_lost(replica.deploy.number()))
         });
         if due || self.line_needs_newer_weights() {
+            self.publish();
+        }
+    }
+
+    /// A replica lacks weights that the next step waits for.
+    pub(super) fn push_is_due(&self) -> bool {
+        let interval = self.config.policy_training.publish_interval.max(1);
+        self.gate.pushes_before_step()
+            && self.replicas.iter().any(|replica| {
+                let lag = self.learner.publish_lag_of(replica.deploy).unwrap_or(0);
+                replica.alive && lag >= interval
+            })
+    }
+
+    /// The batch is complete that the push has waited for.
+    pub(super) fn push(&mut self) {
+        if self.weights.current.is_none() && self.weights.retry_at.is_none() {
             self.publish();
         }
     }
@@ -245,6 +267,7 @@ impl Scheduler {
         }
         self.ledger.publications += 1;
         self.weights.failures = 0;
+        self.gate.weights_served(self.standing());
     }
 
     /// The gate reopens, whatever happened.

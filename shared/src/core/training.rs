@@ -21,6 +21,8 @@ pub(crate) struct Trainer {
     step: Option<StepId>,
     started: Time,
     pub(crate) batch: Vec<Slot>,
+    /// Entries of it: samples, or groups.
+    entries_in_batch: u64,
     /// Failures of the same samples in a row.
     failures: u32,
     /// Rejected results that count for a batch to come, by when they would have entered the
@@ -51,6 +53,11 @@ impl Trainer {
         self.rejected.len() as u64 + self.rejected_in_batch
     }
 
+    /// Places of the batch in training.
+    pub(crate) fn places_in_batch(&self) -> u64 {
+        self.entries_in_batch + self.rejected_in_batch
+    }
+
     /// When something of it is due.
     pub(crate) fn deadlines(&self, config: &PolicyTraining) -> [Option<Time>; 3] {
         let short = self.short_since.filter(|_| !self.short_due && !self.is_training());
@@ -71,7 +78,10 @@ impl Scheduler {
         if self.trainer.is_training() || (publishing && !self.gate.trains_while_publishing()) {
             return false;
         }
-        self.sweep();
+        // What may only be discarded in the output queue was, when it entered or grew too old.
+        if !self.gate.evicts_in_buffer() {
+            self.sweep();
+        }
         if self.output.entries == 0 {
             (self.trainer.short_since, self.trainer.short_due) = (None, false);
             self.trim_rejected();
@@ -86,6 +96,10 @@ impl Scheduler {
         if self.must_wait_for_late() {
             return false;
         }
+        if self.push_is_due() {
+            self.push();
+            return false;
+        }
         self.begin_step(batch, full);
         true
     }
@@ -94,8 +108,10 @@ impl Scheduler {
     /// hold no places.
     fn trim_rejected(&mut self) {
         let most = self.config.policy_training.batch_size.saturating_sub(1) as usize;
-        if self.trainer.rejected.len() > most {
+        let surplus = self.trainer.rejected.len().saturating_sub(most);
+        if surplus > 0 {
             self.trainer.rejected.truncate(most);
+            self.gate.rejected(-(surplus as i64));
             self.admission_due = true;
         }
     }
@@ -167,6 +183,7 @@ impl Scheduler {
 
     fn take_entry(&mut self, leader: Slot) {
         self.output.remove(leader, self.samples[leader].rank, self.weight(leader));
+        self.trainer.entries_in_batch += 1;
         for member in self.members(leader) {
             self.in_state(member, SampleState::Training);
             self.samples[member].stamp(Stage::TrainStarted, self.now, self.learner);
@@ -188,7 +205,7 @@ impl Scheduler {
         }
         self.trainer.step = None;
         self.trainer.failures = 0;
-        self.trainer.rejected_in_batch = 0;
+        (self.trainer.entries_in_batch, self.trainer.rejected_in_batch) = (0, 0);
         self.trainer.last_interval = self.now.since(self.trainer.last_ended);
         self.trainer.last_ended = self.now;
         self.ledger.steps += 1;
@@ -224,7 +241,9 @@ impl Scheduler {
         }
         self.trainer.failures = 0;
         self.trainer.step = None;
-        self.trainer.rejected_in_batch = 0;
+        let rejected = std::mem::take(&mut self.trainer.rejected_in_batch);
+        self.gate.rejected(-(rejected as i64));
+        self.trainer.entries_in_batch = 0;
         for slot in std::mem::take(&mut self.trainer.batch) {
             // A group takes its other members with it.
             if self.samples.get(slot).is_some_and(|entry| entry.state == SampleState::Training) {
@@ -236,6 +255,7 @@ impl Scheduler {
     /// The step that is training will make no version: its samples are at the head of the queue.
     pub(super) fn void_step(&mut self) {
         self.trainer.step = None;
+        self.trainer.entries_in_batch = 0;
         for _ in 0..std::mem::take(&mut self.trainer.rejected_in_batch) {
             self.trainer.rejected.push_front(0);
         }
@@ -270,7 +290,7 @@ impl Scheduler {
         self.lost.retain(|&(_, to)| to < kept);
         self.lost.push((kept, newest));
         self.new_learner_version();
-        self.gate = super::gate::Gate::new(&self.config, self.learner.number());
+        self.gate = super::gate::Gate::new(&self.config, self.standing());
         self.abandon_publication();
         let live: Vec<Slot> = self.samples.iter().map(|(slot, _)| slot).collect();
         for slot in live {
