@@ -9,6 +9,7 @@ mod all {
     mod goldens;
     mod import;
     mod panics;
+    mod plan;
     mod properties;
     mod published;
     mod random_worlds;

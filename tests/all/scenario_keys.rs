@@ -33,6 +33,7 @@ step = { kind = "constant", sec = 30 }
 [world.weights]
 transfer = { kind = "constant", sec = 1 }
 [world.faults]
+[plan]
 "#,
     r#"
 [scenario]

@@ -111,12 +111,23 @@ pub fn estimate(scenario: &Scenario, lengths: &Lengths) -> Estimate {
     let train = loads.step_sec(lengths.tokens_of_batch(scenario));
     let judge = judge_sec(&loads, batch);
     let sync = loads.sync_sec() / f64::from(training.publish_interval.max(1));
-    let (generate, period) = if is_synchronous(scenario) {
+    let (generate, period) = if is_pipelined(scenario) {
+        let generate = to_its_end(serving, lengths, batch) + sync;
+        (generate, generate.max(train))
+    } else if is_synchronous(scenario) {
         let generate = to_its_end(serving, lengths, batch);
         let save = scenario.world.weights.save.mean();
         (generate, generate + loads.vote_sec().max(judge) + train + save + sync)
     } else {
-        let generate = streaming(scenario, lengths, batch) + closed(scenario, sync);
+        let generate = match training.gate {
+            // Nothing is begun for the next period before this one's last answer is there.
+            GateKind::Verl if training.staleness_threshold == 0 => {
+                let steps = f64::from(training.publish_interval.max(1));
+                (to_its_end(serving, lengths, batch * steps) + train) / steps
+            }
+            _ => streaming(scenario, lengths, batch),
+        };
+        let generate = generate + closed(scenario, sync);
         // While a step runs, a shared GPU generates less.
         let lost = train * (1.0 - serving.speed_during_step);
         (generate, train.max(generate + lost).max(judge))
@@ -146,6 +157,12 @@ fn is_synchronous(scenario: &Scenario) -> bool {
         GateKind::Headway | GateKind::Areal => training.max_head_off_policyness == 0,
         _ => false,
     }
+}
+
+/// Whether a batch is generated to its end while the one before it is trained.
+fn is_pipelined(scenario: &Scenario) -> bool {
+    let gate = scenario.config.policy_training.gate;
+    matches!(gate, GateKind::OneStepOff | GateKind::SlimeTrainAsync | GateKind::Openclaw)
 }
 
 /// Seconds of judging per batch; 0 where the judge has no limit.

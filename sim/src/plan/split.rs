@@ -130,6 +130,10 @@ impl Split {
             format!("world.serving.replicas={}", self.serving_replicas),
             format!("world.trainer.gpus={}", self.trainer_gpus),
         ];
+        if scenario.plan.rollouts_per_replica > 0 {
+            let most = scenario.plan.rollouts_per_replica.saturating_mul(self.serving_replicas);
+            set.push(format!("policy_serving.max_concurrent_rollouts={most}"));
+        }
         if self.judge_gpus_each > 0 {
             let quota = scenario.world.judge.quota / scenario.resources.judge_replicas.max(1);
             let votes = quota.saturating_mul(self.judge_replicas);
@@ -159,8 +163,9 @@ fn synchronous(scenario: &Scenario) -> Vec<String> {
         "policy_training.gate=sync".into(),
         "policy_training.max_head_off_policyness=0".into(),
     ];
+    let slower = 1.0 / scenario.plan.time_shared_speed;
     let switches = 2.0 * scenario.plan.switch_sec;
-    set.extend(step_times(scenario, f64::from(steps), 1.0, switches));
+    set.extend(step_times(scenario, f64::from(steps) * slower, slower, switches));
     if steps > 1 && training.gate != GateKind::Sync {
         let updates = training.updates_per_step.saturating_mul(steps);
         set.push("policy_training.publish_interval=1".into());

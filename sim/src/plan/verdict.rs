@@ -18,7 +18,8 @@ const IDLE: [(&str, &str); 3] = [
 const MISSES: usize = 3;
 
 impl Planning {
-    /// What it comes to; the last line says what to take.
+    /// What it comes to; the last three lines say what to take, what limits it, and what one more
+    /// GPU brings.
     #[must_use]
     pub fn verdict(&self, task: &Task<'_>) -> Vec<String> {
         let Some(chosen) = self.chosen.map(|place| &self.options[place]) else {
@@ -36,12 +37,13 @@ impl Planning {
         }
         let cost = cost(task, chosen.effective);
         lines.push(format!(
-            "take {}: {} samples/h, staleness {}, {cost} per 1,000 samples;",
+            "take {}: {} samples/h, staleness {}, {cost} per 1,000 samples",
             named(task, chosen),
             interval(chosen.effective),
             interval(chosen.metric("staleness_head_mean")),
         ));
-        lines.push(format!("{}; one more GPU: {}", self.bottleneck(chosen), self.more()));
+        lines.push(self.bottleneck(chosen));
+        lines.push(format!("one more GPU: {}", self.more()));
         lines
     }
 
@@ -63,10 +65,13 @@ impl Planning {
         });
         match most {
             Some(gain) if chosen.candidate.split.layout == Layout::Disaggregated => {
-                format!("bottleneck: {}", gain.place.word())
+                format!(
+                    "bottleneck: {}, where one more GPU brings most; {least}",
+                    gain.place.word()
+                )
             }
             Some(_) => format!("bottleneck: {}, {least}", busiest.map_or("none", |(name, _)| name)),
-            None => format!("bottleneck: no loop, more GPUs bring nothing clear; {least}"),
+            None => format!("bottleneck: none that one more GPU would clearly relieve; {least}"),
         }
     }
 
@@ -106,13 +111,11 @@ impl Planning {
         let half = gain.half_width.map_or_else(String::new, |half| format!(" ±{}", share(half)));
         let how = match (gain.excludes_zero(), gain.mean > 0.0) {
             (false, _) => "about as fast as".to_owned(),
-            (true, true) => format!("{}{half} faster than", share(gain.mean)),
-            (true, false) => format!("{}{half} slower than", share(gain.mean)),
+            (true, true) => format!("faster, by {}{half}, than", share(gain.mean)),
+            (true, false) => format!("slower, by {}{half}, than", share(gain.mean)),
         };
         let name = named(task, split);
-        Some(format!(
-            "on {gpus} GPUs, {name} is {how} synchronous training that shares them in time"
-        ))
+        Some(format!("on {gpus} GPUs, {name} is {how} time-shared synchronous training"))
     }
 
     /// The nearest points where none keeps every constraint.

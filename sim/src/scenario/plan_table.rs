@@ -17,7 +17,9 @@ pub(super) fn read(mut table: Reader<'_>, findings: &Findings) -> PlanSettings {
         over: table.strings("over"),
         price_per_gpu_hour: table.float("price_per_gpu_hour", 0.0, 0.0..=1e6),
         colocated_speed: says_speed.then_some(speed),
+        time_shared_speed: table.float("time_shared_speed", 1.0, 0.01..=1.0),
         switch_sec: table.float("switch_sec", 0.0, 0.0..=1e6),
+        rollouts_per_replica: table.u32("rollouts_per_replica", 0, 0..=1_000_000),
     };
     table.finish();
     settings

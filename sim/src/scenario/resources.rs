@@ -64,8 +64,12 @@ pub struct PlanSettings {
     /// Speed of serving and of training while both work on the same GPUs, as a share of the full
     /// speed; `None`: not said, and `colocated` is not tried.
     pub colocated_speed: Option<f64>,
+    /// Speed of training where GPUs are shared in time, as a share of the full speed.
+    pub time_shared_speed: f64,
     /// What one change between serving and training costs where they share time, in seconds.
     pub switch_sec: f64,
+    /// `max_concurrent_rollouts` is so many times the serving replicas; 0: as the scenario has it.
+    pub rollouts_per_replica: u32,
 }
 
 impl PlanSettings {

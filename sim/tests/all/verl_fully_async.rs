@@ -120,7 +120,7 @@ fn the_rows_are_those_of_the_published_file() {
         let [mode, rollout, train, threshold, step, wait, ..] = cells[..] else {
             panic!("{cells:?}")
         };
-        assert_eq!([step, wait].map(|cell| cell.parse().unwrap()), [row.step, row.wait]);
+        assert_eq!([step, wait].map(|cell| cell.parse::<f64>().unwrap()), [row.step, row.wait]);
         let (scenario, _) = load_shipped("verl-fully-async");
         let case = scenario.cases.iter().find(|case| case.name == row.case).unwrap();
         let (case, _) = scenario.with_sets(&case.set).unwrap();

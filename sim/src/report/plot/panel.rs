@@ -41,6 +41,8 @@ pub(crate) struct Panel<'c> {
     plane: Plane<'c>,
     /// The ends of the vertical axis.
     range: (f64, f64),
+    /// The ends of the horizontal axis.
+    across: (f64, f64),
     /// The whole picture, in units from its corner.
     page: Area<'c>,
 }
@@ -56,7 +58,7 @@ impl<'c> Panel<'c> {
             .y_label_area_size(px(labels(y)))
             .build_cartesian_2d(x.range.0..x.range.1, y.range.0..y.range.1)?;
         let plane = chart.plotting_area().clone();
-        let panel = Self { plane, range: y.range, page: area.use_screen_coord() };
+        let panel = Self { plane, range: y.range, across: x.range, page: area.use_screen_coord() };
         panel.draw_axes(x, y)?;
         Ok(panel)
     }
@@ -187,8 +189,9 @@ impl<'c> Panel<'c> {
         if strong {
             self.whisker(x, y, up, style)?;
             let stroke = style.color.stroke_width(5);
-            let (left, right) = (self.at((x - across).max(0.0), y), self.at(x + across, y));
-            self.line(&[left, right], stroke)?;
+            let (low, high) = self.across;
+            let ends = [(x - across).max(low), (x + across).min(high)];
+            self.line(&ends.map(|x| self.at(x, y)), stroke)?;
             return mark(&self.page, self.at(x, y), style);
         }
         let pale = style.color.mix(0.35).filled();

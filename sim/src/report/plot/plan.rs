@@ -21,15 +21,9 @@ pub(super) fn front(plan: &PlanResults) -> Result<Picture, PlotError> {
     let points = &plan.points;
     let rows: Vec<usize> = (0..points.rows.len()).collect();
     let at = |row: usize| Some((points.value(row, STALENESS)?, points.value(row, RATE)?));
-    let top = |column: &str| {
-        let upper = |&row: &usize| {
-            Some(
-                points.value(row, column)?
-                    + points.value(row, &format!("{column}_hw")).unwrap_or(0.0),
-            )
-        };
-        rows.iter().filter_map(upper).fold(0.0, f64::max)
-    };
+    // A wide interval may leave the picture; no point does.
+    let top =
+        |column: &str| rows.iter().filter_map(|&row| points.value(row, column)).fold(0.0, f64::max);
     let mut front: Vec<usize> = rows.iter().copied().filter(|&row| plan.is(row, "front")).collect();
     front.sort_by(|&one, &other| {
         let age = |row: usize| points.value(row, STALENESS).unwrap_or(0.0);
@@ -52,8 +46,8 @@ pub(super) fn front(plan: &PlanResults) -> Result<Picture, PlotError> {
         legend: &legend,
         height: 640,
     };
-    let x = Axis::from_zero("mean head staleness, learner versions", top(STALENESS), 10);
-    let y = Axis::from_zero("effective samples/h", top(RATE) * 1.08, 8);
+    let x = Axis::from_zero("mean head staleness, learner versions", top(STALENESS) * 1.05, 10);
+    let y = Axis::from_zero("effective samples/h", top(RATE) * 1.1, 8);
     page::draw(&head, |area| {
         let panel = Panel::on(area, &x, &y)?;
         let path: Vec<(f64, f64)> = front.iter().filter_map(|&row| at(row)).collect();
