@@ -217,7 +217,9 @@ fn points(planning: &Planning, meta: &PlanMeta) -> Csv {
     ];
     let mut header: Vec<String> = split.map(str::to_owned).to_vec();
     header.extend(meta.keys.iter().cloned());
-    header.extend(["estimate_samples_per_hour", "estimate_limit"].map(str::to_owned));
+    // The digest of the decisions of replication 0.
+    let guess = ["digest", "estimate_samples_per_hour", "estimate_limit"];
+    header.extend(guess.map(str::to_owned));
     header.extend(with_half("effective_samples_per_hour"));
     header.extend(SHOWN.into_iter().flat_map(with_half));
     header.extend(with_half("gpu_hours_per_thousand"));
@@ -244,6 +246,7 @@ fn point(planning: &Planning, meta: &PlanMeta, place: usize, option: &Simulated)
     ];
     row.extend(counts.map(|count| count.to_string()));
     row.extend(candidate.values.iter().cloned());
+    row.push(option.runs.first().map_or_else(String::new, |(_, run)| run.digest.to_string()));
     let guess = candidate.estimate;
     row.push(number::cell(guess.map(|guess| guess.samples_per_hour)));
     row.push(guess.map_or_else(String::new, |guess| guess.limit.word().into()));
