@@ -37,7 +37,7 @@ pub use self::marginal::Gain;
 pub use self::option::Candidate;
 
 /// Points that are simulated before the search around the best begins.
-const FIRST: usize = 32;
+const FIRST: usize = 16;
 /// Rounds of that search.
 const ROUNDS: usize = 12;
 
