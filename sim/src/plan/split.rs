@@ -161,6 +161,9 @@ fn synchronous(scenario: &Scenario) -> Vec<String> {
     let mut set = vec![
         "world.serving.speed_during_step=0".into(),
         "policy_training.gate=sync".into(),
+        // Nothing runs then, and the gate opens on all replicas at once; else the first one that
+        // has loaded would take the whole batch.
+        "policy_serving.sync_mode=pause_drain".into(),
         "policy_training.max_head_off_policyness=0".into(),
     ];
     let slower = 1.0 / scenario.plan.time_shared_speed;

@@ -25,7 +25,7 @@ judge_needs = "turn"
 judge_concurrency = 1000
 
 [policy_serving]
-sync_mode = "in_flight"
+sync_mode = "pause_keep"
 over_limit = "hold"
 hold_sec = 0
 
@@ -158,15 +158,10 @@ fn the_search_ranks_as_every_split_simulated_does() {
     assert!(searched.options.len() < every.options.len());
     assert_eq!(every.options.len(), every.candidates);
     assert_eq!(choice(&searched), choice(&every));
+    // Nothing that the search left out is faster than what it found.
     let best = |planning: &Planning| {
-        let mut all: Vec<(u64, String)> = planning
-            .options
-            .iter()
-            .map(|option| (option.effective.unwrap().mean as u64, option.candidate.split.label()))
-            .collect();
-        all.sort_by(|one, other| other.cmp(one));
-        all.truncate(5);
-        all
+        let rates = planning.options.iter().map(|option| option.effective.unwrap().mean);
+        rates.fold(0.0, f64::max)
     };
     assert_eq!(best(&searched), best(&every));
 }

@@ -25,10 +25,10 @@ impl Progress for Silent {
     fn run_ended(&self) {}
 }
 
-/// Shorter than the scenario as it ships: four sync periods, the first of them dropped.
+/// Shorter than the scenario as it ships: three sync periods, the first of them dropped.
 fn scenario() -> (Scenario, Vec<Axis>) {
     let (scenario, _) = load_shipped("verl-fully-async");
-    let set = ["scenario.steps=16", "scenario.warmup_steps=4"].map(str::to_owned);
+    let set = ["scenario.steps=12", "scenario.warmup_steps=4"].map(str::to_owned);
     let (scenario, _) = scenario.with_sets(&set).unwrap();
     let axes = over::parse(&scenario.plan.over, Table::EMPTY, &[]).unwrap();
     (scenario, axes)
