@@ -76,7 +76,7 @@ impl<'a> Search<'a> {
             let rank = |option: &Simulated| (fit(option), option.rate());
             let best = known.reduce(|best, other| {
                 let (one, two) = (rank(best.1), rank(other.1));
-                let better = two.0 > one.0 || (two.0 == one.0 && two.1 > one.1);
+                let better = if one.0 == two.0 { two.1 > one.1 } else { two.0 };
                 if better { other } else { best }
             });
             if let Some((best, _)) = best {
