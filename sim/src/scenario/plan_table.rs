@@ -69,7 +69,8 @@ fn constraints(table: &mut Reader<'_>, findings: &Findings) -> Vec<Constraint> {
         match parsed {
             Ok(constraint) => constraints.push(constraint),
             Err(error) => {
-                findings.push(Diagnostic::error(item.origin, error.to_string()).help(error.help()))
+                let diagnostic = Diagnostic::error(item.origin, error.to_string());
+                findings.push(diagnostic.help(error.help()));
             }
         }
     }
