@@ -62,7 +62,7 @@ table() { # MODEL SYSTEM ENGINE TP OPTIONS
   "$target/debug/headway" import aiconfigurator "$printed" --out "$rates/$name.csv" \
     --source "aiconfigurator $version: aiconfigurator cli estimate --model-path $model \
 --system $system --backend $engine --estimate-mode static --batch-size BATCH --isl $isl --osl $osl \
---tp-size $tp${5+ ${*:5}}"
+--tp-size $tp${5+ ${*:5}} (rows without a prefill rate: static_gen)"
 }
 
 install

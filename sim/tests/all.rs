@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by a panic")]
 
 mod all {
+    mod aiconfigurator;
     mod applied_compute;
     mod azure_trace;
     mod committed;
@@ -14,6 +15,7 @@ mod all {
     mod properties;
     mod published;
     mod random_worlds;
+    mod rates;
     mod reference;
     mod replica;
     mod samplers;

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use crate::all::support::{files, run, stderr, succeed};
+use crate::all::support::{files, run, small, stderr, succeed};
 
 const TRACE: &str = "TIMESTAMP,ContextTokens,GeneratedTokens\r\n\
                      2023-11-16 18:15:46.6805900,374,44\r\n\
@@ -48,4 +48,45 @@ fn files_that_cannot_be_read_or_written_are_named() {
     refused(&["."], &["cannot be read", "help: "]);
     refused(&["azure.csv", "--out", "azure.csv/t.csv"], &["azure.csv/t.csv", "--out FILE"]);
     refused(&["azure.csv", "--out", "new/.."], &["names no file", "help: "]);
+}
+
+/// What `aiconfigurator cli estimate` printed for batches of 1, 64, 128 and 256.
+const PRINTED: &str = include_str!("../data/aiconfigurator/qwen3-8b-h100-vllm.txt");
+
+#[test]
+fn predicted_rates_become_a_table_that_a_scenario_takes() {
+    let dir = tempfile::tempdir().unwrap();
+    fs::write(dir.path().join("printed.txt"), PRINTED).unwrap();
+    let args = ["import", "aiconfigurator", "printed.txt", "--source", "May", "--out", "rates.csv"];
+    let output = run(dir.path(), &args);
+    let said = stderr(&output);
+    assert!(output.status.success(), "{said}");
+    assert!(said.contains("3 batch sizes up to 128 of Qwen/Qwen3-8B"), "{said}");
+    assert!(said.contains("do not fit: 256") && said.contains("wrote rates.csv"), "{said}");
+    let table = fs::read_to_string(dir.path().join("rates.csv")).unwrap();
+    assert!(table.contains("128,0.022409,5711.99,,May\n"), "{table}");
+    assert_eq!(succeed(dir.path(), &args[..5]), table);
+
+    let small = fs::read_to_string(small()).unwrap();
+    fs::write(dir.path().join("small.toml"), small).unwrap();
+    let simulate = |serving: &str| {
+        succeed(dir.path(), &["simulate", "small.toml", "--set", serving, "--format", "json"])
+    };
+    let file = simulate("world.serving.decode_table=rates.csv");
+    assert_ne!(file, simulate("world.serving.decode_rates=qwen3-8b-h200-vllm-tp1"));
+}
+
+#[test]
+fn what_is_no_prediction_is_named_by_file_and_line() {
+    let dir = tempfile::tempdir().unwrap();
+    fs::write(dir.path().join("one.txt"), PRINTED).unwrap();
+    let other = PRINTED.replace("14.861 ms", "soon");
+    fs::write(dir.path().join("two.txt"), &other).unwrap();
+    let line = 1 + other.lines().position(|line| line.contains("soon")).unwrap();
+    let output = run(dir.path(), &["import", "aiconfigurator", "two.txt", "one.txt"]);
+    assert_eq!(output.status.code(), Some(2));
+    let said = stderr(&output);
+    assert!(said.contains(&format!("two.txt:{line}:21: `soon` is no time (`TPOT`)")), "{said}");
+    assert!(said.contains("help: write it as 10.631 ms"), "{said}");
+    assert!(output.stdout.is_empty());
 }

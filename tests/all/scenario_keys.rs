@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use headway_shared::config::{Diagnostics, Layers};
+use headway_sim::rates;
 use headway_sim::scenario::Scenario;
 
 use super::blessed;
@@ -13,8 +14,8 @@ const PAGE: &str = "docs/scenarios.md";
 /// A key that no table has, nor one like it.
 const UNKNOWN: &str = "qqqqqqqq";
 
-/// Two worlds that use every table and every alternative between them.
-const WORLDS: [&str; 2] = [
+/// Worlds that use every table and every alternative between them.
+const WORLDS: [&str; 3] = [
     r#"
 [scenario]
 [[scenario.cases]]
@@ -48,6 +49,10 @@ write_tokens_per_sec = 1
 sec_per_token = 0.1
 [world.weights]
 size_gb = 1
+"#,
+    r#"
+[world.serving]
+decode_rates = "qwen3-8b-h100-vllm-tp1"
 "#,
 ];
 
@@ -182,4 +187,17 @@ fn the_smallest_scenario_and_every_example_of_a_distribution_load() {
         let layers = layers.set(format!("world.trainer.step={example}"));
         Scenario::load(&layers, folder.path()).unwrap_or_else(|problems| panic!("{problems}"));
     }
+}
+
+#[test]
+fn every_table_of_rates_and_its_columns_are_on_the_page() {
+    let columns = columns_of_the_page();
+    let on_the_page = |column: &str| -> Vec<&str> {
+        let cells = &columns[&("Tables of rates".to_owned(), column.to_owned())];
+        cells.iter().map(String::as_str).collect()
+    };
+    assert_eq!(on_the_page("table"), rates::names().collect::<Vec<_>>());
+    let mut known = rates::COLUMNS;
+    known.sort_unstable();
+    assert_eq!(on_the_page("column"), known);
 }

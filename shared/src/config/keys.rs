@@ -101,6 +101,27 @@ const RIVALS: &[(&str, &[&str])] = &[
         &["queue.queue_type", "queue.rollout.queue_type", "queue.output.queue_type"],
     ),
     ("queue.drop_policy", &["queue.rollout.drop_policy", "queue.output.drop_policy"]),
+    // A scenario's ways to say how fast a replica decodes.
+    (
+        "world.serving.decode_rates",
+        &[
+            "world.serving.decode_table",
+            "world.serving.decode_base_sec",
+            "world.serving.decode_per_sequence_sec",
+        ],
+    ),
+    (
+        "world.serving.decode_table",
+        &[
+            "world.serving.decode_rates",
+            "world.serving.decode_base_sec",
+            "world.serving.decode_per_sequence_sec",
+        ],
+    ),
+    (
+        "world.serving.decode_base_sec",
+        &["world.serving.decode_rates", "world.serving.decode_table"],
+    ),
 ];
 
 /// Where an upper layer says in another way what a lower one said, the lower one is dropped.

@@ -1,7 +1,6 @@
 //! Which points are simulated: the best by estimate, then the neighbours of the best.
 
 use super::{Candidate, FIRST, PlanError, ROUNDS, Simulated, Task, simulate};
-use crate::scenario::Layout;
 use crate::sweep::{Progress, Trouble};
 
 pub(super) struct Search<'a> {
@@ -39,14 +38,7 @@ impl<'a> Search<'a> {
 
     /// The best by estimate of each layout and of each setting that is tried, as many of each.
     fn first(&self) -> Vec<usize> {
-        let mut kinds: Vec<Vec<usize>> = Vec::new();
-        for (place, candidate) in self.candidates.iter().enumerate() {
-            let akin = |kind: &&mut Vec<usize>| self.candidates[kind[0]].is_akin(candidate);
-            match kinds.iter_mut().find(akin) {
-                Some(kind) => kind.push(place),
-                None => kinds.push(vec![place]),
-            }
-        }
+        let mut kinds = self.kinds();
         let worth = |place: &usize| self.candidates[*place].guess();
         for kind in &mut kinds {
             // The sort is stable: of equal estimates the first.
@@ -59,14 +51,27 @@ impl<'a> Search<'a> {
         first
     }
 
-    /// The neighbours, not yet simulated, of each layout's best point.
+    /// The points by what they differ in beside their split.
+    fn kinds(&self) -> Vec<Vec<usize>> {
+        let mut kinds: Vec<Vec<usize>> = Vec::new();
+        for (place, candidate) in self.candidates.iter().enumerate() {
+            let akin = |kind: &&mut Vec<usize>| self.candidates[kind[0]].is_akin(candidate);
+            match kinds.iter_mut().find(akin) {
+                Some(kind) => kind.push(place),
+                None => kinds.push(vec![place]),
+            }
+        }
+        kinds
+    }
+
+    /// The neighbours, not yet simulated, of the best point of each layout and setting: the front
+    /// wants every bound's best.
     fn around_the_best(&self) -> Vec<usize> {
         let mut next = Vec::new();
-        for layout in Layout::ALL {
-            let known = self.done.iter().enumerate().filter_map(|(place, done)| {
-                let (option, _) = done.as_ref()?;
-                (option.candidate.split.layout == layout && option.failed.is_none())
-                    .then_some((place, option))
+        for kind in self.kinds() {
+            let known = kind.iter().filter_map(|&place| {
+                let (option, _) = self.done[place].as_ref()?;
+                option.failed.is_none().then_some((place, option))
             });
             let fit = |option: &Simulated| {
                 let constraints = self.task.scenario.plan.constraints.iter();

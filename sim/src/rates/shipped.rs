@@ -11,9 +11,16 @@ macro_rules! tables {
 }
 
 tables! {
+    "qwen3-30b-a3b-h100-sglang-tp2"
     "qwen3-30b-a3b-h100-vllm-tp2"
+    "qwen3-30b-a3b-h200-sglang-tp2"
+    "qwen3-30b-a3b-h200-vllm-tp2"
+    "qwen3-32b-h100-sglang-tp4"
     "qwen3-32b-h100-vllm-tp4"
+    "qwen3-32b-h200-sglang-tp4"
     "qwen3-32b-h200-vllm-tp4"
     "qwen3-8b-h100-sglang-tp1"
     "qwen3-8b-h100-vllm-tp1"
+    "qwen3-8b-h200-sglang-tp1"
+    "qwen3-8b-h200-vllm-tp1"
 }
