@@ -3,10 +3,11 @@
 //! No clock, no I/O, no threads, no randomness, no floats. See [`Scheduler`] for the contract.
 //!
 //! Each loop stands in the file of its name. Requests: `admission` with the rules in `gate`,
-//! `waiting`, `groups`. Serving: `serving`, and `sync` for the weights. Environments: `environment`.
-//! Judging: `judging`. Training: `output`, `training`, and `late` for what is too old. `outcome` is
-//! where samples leave the `ledger`, and `timers` where time passes; `slab`, `queue` and `ages` are
-//! what they stand in, and `audit` recounts it all.
+//! `waiting`, `groups`, `stragglers`. Serving: `serving`, and `sync` for the weights. Environments:
+//! `environment`. Judging: `judging`. Training: `output`, `training`, `late` for what is too old, and
+//! `surplus` for what is too much. `outcome` is where samples leave the `ledger`, and `timers` where
+//! time passes; `slab`, `queue` and `ages` are what they stand in, and `audit` recounts it all.
+//! `trajectory` is what differs where a sample is a whole session.
 
 mod admission;
 mod ages;
@@ -27,9 +28,12 @@ mod serving;
 mod slab;
 mod stall;
 mod state;
+mod stragglers;
+mod surplus;
 mod sync;
 mod timers;
 mod training;
+mod trajectory;
 mod waiting;
 
 pub use ledger::{Ledger, SampleState, Violation};

@@ -25,4 +25,6 @@ mod all {
     mod stamps;
     mod sync_failures;
     mod sync_modes;
+    mod trajectories;
+    mod trajectories_lost;
 }

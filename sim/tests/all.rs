@@ -21,11 +21,13 @@ mod all {
     mod samplers;
     mod synthetic_trace;
     mod theory;
+    mod trajectories;
     mod troubles;
     mod verl_fully_async;
     mod world_clients;
     mod world_effects;
     mod world_faults;
+    mod world_groups;
     mod world_runs;
     mod world_scenario;
     mod world_support;

@@ -1,10 +1,13 @@
 //! The rules between keys. What passes them makes progress in a world that answers.
 
+pub(super) mod gates;
+
 use super::choices::{
-    Bound, Correction, DropPolicy, GateKind, JudgeMode, JudgeNeeds, Late, QueueOrder,
+    Bound, Correction, DropPolicy, GateKind, GroupFilter, JudgeMode, JudgeNeeds, Late, QueueOrder,
+    SampleUnit, Surplus, ZeroScore,
 };
 use super::diagnostic::Severity;
-use super::sections::{Config, Queue};
+use super::sections::{Config, MILLION, Queue};
 use crate::time::Span;
 
 /// Which of the two queues.
@@ -43,6 +46,16 @@ pub enum Problem {
     FilterBelowBound,
     /// The `sync` gate waits for weights that come after further steps only.
     SyncGateNeverPublishes,
+    /// The `roll` gate's budget ends before the first publication is due.
+    RollNeverPublishes,
+    /// The `one_step_off` gate pushes weights after every step.
+    OneStepPublishes,
+    /// The `verl` gate counts what the output queue drops, until too little is left for a period.
+    VerlLosesPlaces,
+    /// The `verl` gate's queue drops its oldest, and this one does not.
+    VerlDropsOldest,
+    /// The key (a path) means nothing to the gate.
+    UnreadByGate(&'static str),
     /// The `areal` gate takes no limit for a limit of 1.
     ArealNeedsLimit,
     /// Discarded samples take places of the `areal` gate for good, until it is shut.
@@ -59,6 +72,26 @@ pub enum Problem {
     LagWithoutCorrection,
     /// Members of a group are never parked.
     GroupsDoNotPark,
+    /// A sample alone has no variance: the filter would discard everything.
+    FilterWithoutGroups,
+    /// `over_sampling` is below 1.
+    UnderSampling,
+    /// Places cannot be dropped where the gate does not count them by state against η.
+    DropWithoutPlaces,
+    /// Groups need all of their members, so that they never go on without a straggler.
+    NoStragglers,
+    /// Zero scores do not count, and of two scores one is left.
+    FilterSeesOneScore,
+    /// The gate gives as many places as are asked for.
+    OverSamplingWithoutPlaces,
+    /// What over-sampling brings beyond a batch is too old for the next.
+    SurplusTooOld,
+    /// What would be late is dropped as surplus.
+    WaitForSurplus,
+    /// Trajectories are never parked.
+    TrajectoriesDoNotPark,
+    /// A trajectory is the only sample of its session.
+    AtLeastOneTrajectory,
     /// A session that falls silent keeps its place for ever.
     SilentSessions,
 }
@@ -72,6 +105,15 @@ impl Problem {
             | Self::StarvingOrder(_)
             | Self::LagWithoutCorrection
             | Self::GroupsDoNotPark
+            | Self::VerlDropsOldest
+            | Self::UnreadByGate(_)
+            | Self::NoStragglers
+            | Self::FilterSeesOneScore
+            | Self::OverSamplingWithoutPlaces
+            | Self::SurplusTooOld
+            | Self::WaitForSurplus
+            | Self::TrajectoriesDoNotPark
+            | Self::AtLeastOneTrajectory
             | Self::SilentSessions => Severity::Warning,
             _ => Severity::Error,
         }
@@ -81,14 +123,21 @@ impl Problem {
     #[must_use]
     pub fn keys(self) -> Vec<&'static str> {
         const ETA: &str = "policy_training.max_head_off_policyness";
+        const OUTPUT: &str = "queue.output.max_size";
+        const DROPS: &str = "queue.output.drop_policy";
         const FILTER: &str = "policy_training.stale_filter_steps";
+        const RATIO: &str = gates::RATIO;
         const INTERVAL: &str = "policy_training.publish_interval";
         const GATE: &str = "policy_training.gate";
         const BOUND: &str = "policy_training.bound";
         const GROUP: &str = "policy_training.group_size";
         const BATCH: &str = "policy_training.batch_size";
         const MIN_BATCH: &str = "policy_training.min_batch_size";
+        const UNIT: &str = "policy_training.sample_unit";
         const LIMIT: &str = "policy_serving.max_concurrent_rollouts";
+        const EQUAL: &str = "policy_training.filter";
+        const OVER: &str = "policy_training.over_sampling";
+        const SURPLUS: &str = "policy_training.surplus";
         match self {
             Self::Zero(key) => vec![key],
             Self::TooManyVotes => vec!["reward_judging.votes"],
@@ -96,14 +145,19 @@ impl Problem {
             Self::MinGroupAboveGroup => vec!["policy_training.min_group_size", GROUP],
             Self::MinBatchAboveBatch => vec![MIN_BATCH, BATCH],
             Self::MinBatchAbovePlaces => vec![MIN_BATCH, BATCH, ETA, INTERVAL],
-            Self::BatchAboveQueue => vec![BATCH, GROUP, "queue.output.max_size"],
+            Self::BatchAboveQueue => vec![BATCH, GROUP, OUTPUT],
             Self::GroupAboveQueue => vec![GROUP, "queue.rollout.max_size"],
             Self::NeverPublishes => vec![ETA, INTERVAL],
             Self::FilterNeverPublishes => vec![FILTER, INTERVAL],
             Self::FilterBelowBound => vec![FILTER, ETA],
             Self::SyncGateNeverPublishes => vec![INTERVAL, GATE],
             Self::ArealNeedsLimit => vec![LIMIT, GATE],
-            Self::ArealLosesPlaces => vec![FILTER, BOUND, "queue.output.drop_policy", GATE],
+            Self::ArealLosesPlaces => vec![FILTER, BOUND, DROPS, GATE],
+            Self::RollNeverPublishes => vec![RATIO, INTERVAL, GATE],
+            Self::OneStepPublishes => vec![INTERVAL, GATE],
+            Self::VerlLosesPlaces => vec![OUTPUT, DROPS, INTERVAL, GATE],
+            Self::VerlDropsOldest => vec![DROPS, OUTPUT, GATE],
+            Self::UnreadByGate(key) => vec![key, GATE],
             Self::SlotsUntilSessionEnd => {
                 vec!["reward_judging.fire_on_turn_end", "reward_judging.mode", LIMIT]
             }
@@ -115,6 +169,18 @@ impl Problem {
             Self::StarvingOrder(QueueName::Output) => vec!["queue.output.queue_type", FILTER],
             Self::LagWithoutCorrection => vec!["policy_training.correction", ETA],
             Self::GroupsDoNotPark => vec!["policy_training.park_after_sec", GROUP],
+            Self::FilterWithoutGroups => vec![EQUAL, GROUP],
+            Self::UnderSampling => vec![OVER],
+            Self::DropWithoutPlaces => vec![SURPLUS, GATE],
+            Self::NoStragglers => {
+                vec!["policy_training.straggler_wait_sec", "policy_training.min_group_size", GROUP]
+            }
+            Self::FilterSeesOneScore => vec![EQUAL, "reward_judging.zero_score"],
+            Self::OverSamplingWithoutPlaces => vec![OVER, GATE],
+            Self::SurplusTooOld => vec![SURPLUS, BOUND, ETA],
+            Self::WaitForSurplus => vec!["policy_training.late", SURPLUS],
+            Self::TrajectoriesDoNotPark => vec!["policy_training.park_after_sec", UNIT],
+            Self::AtLeastOneTrajectory => vec!["reward_judging.at_least_one", UNIT],
             Self::SilentSessions => vec!["environment_hosting.session_idle_sec"],
         }
     }
@@ -149,7 +215,9 @@ pub fn check(config: &Config) -> Vec<Problem> {
     problems.extend(batch(config));
     problems.extend(publication(config));
     problems.extend(areal(config));
+    problems.extend(gates::check(config));
     problems.extend(warnings(config));
+    problems.extend(groups(config));
     problems
 }
 
@@ -186,7 +254,8 @@ fn zeros(config: &Config) -> Vec<Problem> {
 
 /// The gate counts places by η.
 fn counts_places(config: &Config) -> bool {
-    matches!(config.policy_training.gate, GateKind::Headway | GateKind::Areal)
+    let gate = config.policy_training.gate;
+    matches!(gate, GateKind::Headway | GateKind::Areal | GateKind::Skyrl)
 }
 
 /// Places that the gate gives at the largest publish lag that steps alone can cause:
@@ -222,16 +291,18 @@ fn batch(config: &Config) -> Vec<Problem> {
 fn publication(config: &Config) -> Vec<Problem> {
     let training = &config.policy_training;
     let lag = training.publish_interval - 1;
-    let eta = training.max_head_off_policyness;
+    let bound = config.bound_versions();
     let mut problems = Vec::new();
-    if eta < lag && (counts_places(config) || training.bound == Bound::Strict) {
+    if bound < lag && training.gate == GateKind::Roll {
+        problems.push(Problem::RollNeverPublishes);
+    } else if bound < lag && (counts_places(config) || config.is_strict()) {
         problems.push(Problem::NeverPublishes);
     }
     if lag > 0 && training.gate == GateKind::Sync {
         problems.push(Problem::SyncGateNeverPublishes);
     }
     match training.stale_filter_steps {
-        Some(filter) if filter < eta && counts_places(config) => {
+        Some(filter) if filter < bound && gates::needs_all_it_binds(config) => {
             problems.push(Problem::FilterBelowBound);
         }
         Some(filter) if filter < lag => problems.push(Problem::FilterNeverPublishes),
@@ -263,7 +334,9 @@ fn areal(config: &Config) -> Vec<Problem> {
 }
 
 fn keeps_slots_until_session_end(config: &Config) -> bool {
-    config.reward_judging.mode == JudgeMode::Sync
+    // The later turns of a trajectory need no slot.
+    config.policy_training.sample_unit == SampleUnit::Turn
+        && config.reward_judging.mode == JudgeMode::Sync
         && !config.reward_judging.fire_on_turn_end
         && config.policy_serving.max_concurrent_rollouts > 0
 }
@@ -284,10 +357,38 @@ fn starves(queue: &Queue) -> bool {
 
 fn may_lag(config: &Config) -> bool {
     match config.policy_training.gate {
-        GateKind::Sync => false,
-        GateKind::Headway | GateKind::Areal => config.policy_training.max_head_off_policyness > 0,
-        _ => true,
+        GateKind::None | GateKind::Openclaw => true,
+        _ => config.bound_versions() > 0,
     }
+}
+
+/// The rules about groups and over-sampling.
+fn groups(config: &Config) -> Vec<Problem> {
+    let training = &config.policy_training;
+    let filters = training.filter == GroupFilter::ZeroVariance;
+    let over = training.over_sampling > MILLION;
+    let drops = over && training.surplus == Surplus::Drop;
+    let by_state = matches!(training.gate, GateKind::Headway | GateKind::Sync);
+    let unlimited = matches!(
+        training.gate,
+        GateKind::Openclaw | GateKind::None | GateKind::PrimeRl | GateKind::NemoRlWindow
+    );
+    let strict = config.is_strict() || training.gate == GateKind::Sync;
+    let needs_all = training.min_group_size >= training.group_size;
+    let rules = [
+        (Problem::FilterWithoutGroups, filters && training.group_size == 1),
+        (Problem::UnderSampling, training.over_sampling < MILLION),
+        (Problem::DropWithoutPlaces, drops && !by_state),
+        (Problem::NoStragglers, training.straggler_wait > Span::ZERO && needs_all),
+        (
+            Problem::FilterSeesOneScore,
+            filters && config.reward_judging.zero_score != ZeroScore::Train,
+        ),
+        (Problem::OverSamplingWithoutPlaces, over && !drops && unlimited),
+        (Problem::SurplusTooOld, over && !drops && strict && !unlimited),
+        (Problem::WaitForSurplus, drops && by_state && strict && training.late == Late::Wait),
+    ];
+    rules.iter().filter(|(_, broken)| *broken).map(|(problem, _)| *problem).collect()
 }
 
 fn warnings(config: &Config) -> Vec<Problem> {
@@ -295,14 +396,21 @@ fn warnings(config: &Config) -> Vec<Problem> {
     let strict = config.is_strict();
     let ages_out = strict || training.stale_filter_steps.is_some();
     let holds_place = training.park_after == Span::ZERO || training.group_size > 1;
-    let waits_for_session = !config.reward_judging.fire_on_turn_end
+    let trajectories = training.sample_unit == SampleUnit::Session;
+    let waits_for_session = trajectories
+        || !config.reward_judging.fire_on_turn_end
         || (config.reward_judging.judge_needs == JudgeNeeds::NextState && holds_place);
     let rules = [
         (Problem::WaitWithoutStrict, training.late == Late::Wait && !strict),
         (Problem::StarvingOrder(QueueName::Rollout), starves(&config.queue.rollout) && !ages_out),
         (Problem::StarvingOrder(QueueName::Output), starves(&config.queue.output) && !ages_out),
         (Problem::LagWithoutCorrection, training.correction == Correction::None && may_lag(config)),
-        (Problem::GroupsDoNotPark, training.park_after > Span::ZERO && training.group_size > 1),
+        (
+            Problem::GroupsDoNotPark,
+            training.park_after > Span::ZERO && training.group_size > 1 && !trajectories,
+        ),
+        (Problem::TrajectoriesDoNotPark, training.park_after > Span::ZERO && trajectories),
+        (Problem::AtLeastOneTrajectory, config.reward_judging.at_least_one && trajectories),
         (
             Problem::SilentSessions,
             config.environment_hosting.session_idle == Span::ZERO && waits_for_session,

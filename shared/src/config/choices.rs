@@ -187,11 +187,11 @@ choices! {
         /// Those whose scores are all equal: they have no advantage to learn from.
         ZeroVariance = "zero_variance",
     }
-    /// What happens, when a step starts, to places beyond (η + 1 - publish lag) * B.
+    /// What happens, when a step starts, to what over-sampling brought beyond a batch.
     Surplus {
-        /// They are kept for later batches.
+        /// It is kept for later batches.
         Recycle = "recycle",
-        /// They are discarded, the newest first.
+        /// Places that the gate would not give now to weights of their age are discarded.
         Drop = "drop",
     }
     /// What fills a batch.

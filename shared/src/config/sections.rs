@@ -10,6 +10,9 @@ use super::choices::{
 use crate::digest::Digest;
 use crate::time::Span;
 
+/// 1, in millionths.
+pub(crate) const MILLION: u32 = 1_000_000;
+
 /// `[policy_serving]`
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PolicyServing {
@@ -276,7 +279,7 @@ impl Default for PolicyTraining {
             straggler_wait: Span::ZERO,
             group_timeout: Span::from_secs(7200),
             filter: GroupFilter::None,
-            over_sampling: 1_000_000,
+            over_sampling: MILLION,
             surplus: Surplus::Recycle,
             batch_counts: BatchCounts::Accepted,
             max_batch_wait: Span::ZERO,

@@ -52,6 +52,7 @@ impl Scheduler {
             floor: DeployVersion::default(),
             may_mix: false,
             resume: false,
+            began: 0,
             seated: false,
             sample: NONE,
         });
@@ -75,6 +76,8 @@ impl Scheduler {
         };
         let gated = matches!(reason, Refusal::Stale | Refusal::QueueFull);
         match self.config.policy_serving.over_limit {
+            // It is admitted already: it waits for newer weights, which are asked for.
+            _ if gated && self.goes_on(slot) => self.hold(slot),
             OverLimit::ServeOnly if gated => self.serve_only(slot, reason),
             OverLimit::Hold if !matches!(reason, Refusal::Ended | Refusal::BadGroup) => {
                 self.hold(slot);
@@ -89,13 +92,21 @@ impl Scheduler {
             return Some(Refusal::Ended);
         }
         let turn = &self.turns[slot];
-        if turn.purpose != Purpose::Train || self.config.policy_training.group_size == 1 {
+        // One that has its seat belongs to its group, also if there are none by a new configuration.
+        let grouped = turn.seated || self.config.policy_training.group_size > 1;
+        if turn.purpose != Purpose::Train || !grouped {
             return None;
+        }
+        let seat = self.sessions[turn.session].seat;
+        if seat.is_some() || self.goes_on(slot) {
+            let other = seat.is_some() && seat != turn.group;
+            let closed = !self.goes_on(slot) && self.in_closed_group(slot);
+            return (other || closed).then_some(Refusal::BadGroup);
         }
         let Some(id) = turn.group else { return Some(Refusal::BadGroup) };
         let group = &self.groups[self.group_of.get(id.0)?];
         let complete = !turn.seated && group.requested >= group.size;
-        (group.dead || complete).then_some(Refusal::BadGroup)
+        (complete || self.in_closed_group(slot)).then_some(Refusal::BadGroup)
     }
 
     /// Others wait for a place already: a turn that needs one waits behind them.
@@ -106,7 +117,7 @@ impl Scheduler {
     /// The turn needs a free place: it has none through its group, its session, or an attempt.
     pub(super) fn needs_place(&self, slot: Slot) -> bool {
         let turn = &self.turns[slot];
-        if turn.purpose != Purpose::Train || turn.sample != NONE {
+        if turn.purpose != Purpose::Train || turn.sample != NONE || self.goes_on(slot) {
             return false;
         }
         match self.group_slot(slot) {
@@ -144,9 +155,9 @@ impl Scheduler {
         if needs_place && !self.room_to_reserve() {
             return Err(Refusal::QueueFull);
         }
-        let trains = self.turns[slot].purpose == Purpose::Train;
+        let takes_slot = self.turns[slot].purpose == Purpose::Train && !self.goes_on(slot);
         let limit = self.config.policy_serving.max_concurrent_rollouts;
-        if trains && limit > 0 && self.occupied >= limit {
+        if takes_slot && limit > 0 && self.occupied >= limit {
             return Err(Refusal::Concurrency);
         }
         Ok(replica)
@@ -157,7 +168,7 @@ impl Scheduler {
         let turn = &self.turns[slot];
         let trains = turn.purpose == Purpose::Train;
         let floor = self.floor(slot);
-        let becomes_sample = trains && turn.sample == NONE;
+        let becomes_sample = trains && turn.sample == NONE && !self.goes_on(slot);
         let admits = |deploy: DeployVersion| {
             deploy >= floor
                 && !(becomes_sample && self.born_too_old(deploy))
@@ -201,20 +212,23 @@ impl Scheduler {
     pub(super) fn floor(&self, slot: Slot) -> DeployVersion {
         let group = self.group_slot(slot).map(|group| &self.groups[group]);
         let of_group = group.filter(|group| group.placed).map(|group| group.floor);
-        self.turns[slot].floor.max(of_group.unwrap_or_default())
+        let floor = self.turns[slot].floor.max(of_group.unwrap_or_default());
+        floor.max(self.trajectory_floor(slot))
     }
 
     pub(super) fn gate_view(&self, deploy: DeployVersion) -> GateView {
         let training = &self.config.policy_training;
+        let lag = i64::from(self.learner.publish_lag_of(deploy).unwrap_or(0));
         GateView {
             eta: i64::from(self.bound_steps()),
             batch: i64::from(training.batch_size),
             deploy: i64::from(deploy.number()),
-            lag: i64::from(self.learner.publish_lag_of(deploy).unwrap_or(0)),
+            lag,
             outstanding: (self.places + self.trainer.rejected_places()) as i64,
             unresolved: (self.places - self.places_ready) as i64,
             training: self.trainer.places_in_batch() as i64,
             max_concurrent: i64::from(self.config.policy_serving.max_concurrent_rollouts),
+            reserve: self.reserve_at(lag),
         }
     }
 
@@ -254,6 +268,7 @@ impl Scheduler {
             group: turn.group.filter(|_| group != NONE),
             prompt_tokens: turn.prompt_tokens,
             tokens: 0,
+            turns: 0,
             head,
             tail: head,
             version_sum: 0,
@@ -262,11 +277,13 @@ impl Scheduler {
             score: 0,
             masked: false,
             judge_version: 0,
+            waited: Span::ZERO,
+            waited_versions: 0,
             times: [Time::ZERO; super::STAGES],
             learners: [self.learner; super::STAGES],
         };
         let session = turn.session;
-        let mut entry = Entry::new(sample, slot, session, group, self.limits());
+        let mut entry = Entry::new(sample, session, group, self.limits());
         entry.stamp(Stage::Admitted, self.now, self.learner);
         if group != NONE {
             let group = &mut self.groups[group];
@@ -283,7 +300,7 @@ impl Scheduler {
             self.reserve_room(sample);
         }
         self.sample_of.insert(id.0, sample);
-        self.turns[slot].sample = sample;
+        self.join_sample(slot, sample);
         self.sessions[session].samples += 1;
         self.ages.insert(sample, head.number(), false);
         self.ledger.admitted += 1;
@@ -291,6 +308,7 @@ impl Scheduler {
         if group != NONE {
             self.groups[group].members.push_back(&mut self.member_links, sample);
         }
+        self.begin_trajectory(session, sample);
     }
 
     /// Reserves room in the queues that promise it at admission.
@@ -309,6 +327,9 @@ impl Scheduler {
                 let group = self.group_slot(slot);
                 self.ledger.served_only += 1;
                 self.start_turn(slot, replica);
+                // A trajectory is recorded from its first turn, or not at all.
+                let session = self.turns[slot].session;
+                self.sessions[session].unrecorded = self.trajectories();
                 if let Some(group) = group {
                     self.member_served_only(group);
                 }
@@ -334,10 +355,11 @@ impl Scheduler {
         let retry_after = self.retry_after(reason);
         self.act(Action::Refuse { request, reason, retry_after });
         if reason == Refusal::BadGroup {
-            self.count_dead_member(slot);
+            self.count_late_member(slot);
         } else {
             self.leave_seat(slot);
         }
+        self.keep_session_open(slot);
         self.end_turn(slot, None);
     }
 
@@ -366,10 +388,11 @@ impl Scheduler {
         let counts = turn.purpose == Purpose::Train && sample == NONE;
         self.leave_line(slot);
         if sample != NONE {
-            self.discard(sample, Discard::ClientLeft);
+            self.leave_and_kill(slot, Discard::ClientLeft);
         } else if counts {
             self.ledger.left_while_held += 1;
             self.leave_seat(slot);
+            self.keep_session_open(slot);
         }
         self.end_turn(slot, None);
     }

@@ -17,6 +17,8 @@ impl Scheduler {
             && self.environments_recounted() == self.environments
             && self.held_recounted() == self.ledger.held
             && self.sessions_recounted()
+            && self.groups_recounted()
+            && self.turns_recounted()
             && self.ages_recounted()
             && self.room_recounted() == (self.rollout.reserved, self.output.reserved);
         if !recounted {
@@ -52,9 +54,22 @@ impl Scheduler {
         (places, places_ready)
     }
 
+    fn groups_recounted(&self) -> bool {
+        let (mut timed, mut waiting) = (0, 0);
+        let right = self.groups.iter().all(|(_, group)| {
+            let live = group.placed && !group.ready && !group.dead;
+            let enough = live && group.scored >= self.least_members(group);
+            timed += u32::from(group.timed);
+            waiting += u32::from(group.enough_since.is_some());
+            group.timed == (live || group.dead) && group.enough_since.is_some() == enough
+        });
+        right && timed == self.group_timers.len() && waiting == self.straggler_timers.len()
+    }
+
     fn occupied_recounted(&self) -> u32 {
         let running = self.turns.iter().map(|(_, turn)| turn);
         let running = running.filter(|t| t.on_replica() && t.purpose == Purpose::Train).count();
+        let running = if self.trajectories() { 0 } else { running };
         let keeping = self.samples.iter().filter(|(_, entry)| entry.keeps_slot).count();
         (running + keeping) as u32
     }
@@ -72,6 +87,24 @@ impl Scheduler {
     fn held_recounted(&self) -> u64 {
         let waiting = self.turns.iter().map(|(_, turn)| turn);
         waiting.filter(|t| t.attempt == 0 && t.purpose == Purpose::Train).count() as u64
+    }
+
+    /// Each turn that is part of a sample stands in its list, and a session's trajectory is alive,
+    /// keeps its slot, and waits exactly while none of its turns is under way.
+    fn turns_recounted(&self) -> bool {
+        let listed: usize = self.samples.iter().map(|(_, e)| e.turns.len() as usize).sum();
+        let joined = self.turns.iter().filter(|(_, turn)| turn.sample != NONE).count();
+        let in_list = |(slot, entry): (Slot, &super::state::Entry)| {
+            entry.turns.iter(&self.sample_links).all(|turn| self.turns[turn].sample == slot)
+        };
+        let of_session = |(slot, session): (Slot, &super::state::Session)| {
+            let Some(entry) = self.samples.get(session.trajectory) else {
+                return session.trajectory == NONE;
+            };
+            let waits = entry.state == SampleState::AwaitingSessionEnd;
+            entry.session == slot && entry.keeps_slot && waits == entry.turns.is_empty()
+        };
+        listed == joined && self.samples.iter().all(in_list) && self.sessions.iter().all(of_session)
     }
 
     fn sessions_recounted(&self) -> bool {

@@ -1,6 +1,6 @@
 //! Sessions, their next states, and the environments that host them.
 
-use super::slab::{List, Slot};
+use super::slab::{List, NONE, Slot};
 use super::state::{Environment, Session};
 use super::{SampleState, Scheduler, Stage, Violation};
 use crate::action::{Action, Discard};
@@ -23,6 +23,10 @@ impl Scheduler {
             samples: 0,
             awaiting_state: List::default(),
             awaiting_end: List::default(),
+            trajectory: NONE,
+            unrecorded: false,
+            seat: None,
+            seat_turns: 0,
             counted: false,
             last_replica: None,
             last_active: self.now,
@@ -83,6 +87,13 @@ impl Scheduler {
         if self.sessions.get(slot).is_none_or(|session| session.ended) {
             return;
         }
+        self.close_session(slot);
+        if self.trajectories() && self.source_is_dry() {
+            self.close_groups();
+        }
+    }
+
+    fn close_session(&mut self, slot: Slot) {
         self.sessions[slot].ended = true;
         self.session_of.remove(self.sessions[slot].id.0);
         self.idle_timers.remove(&mut self.idle_links, slot);
@@ -96,7 +107,10 @@ impl Scheduler {
         while let Some(sample) = self.sessions[slot].awaiting_end.front() {
             self.stop_waiting(sample);
             self.in_state(sample, SampleState::Generating);
-            self.enter_rollout(sample);
+            match self.trajectories() {
+                true => self.trajectory_over(sample),
+                false => self.enter_rollout(sample),
+            }
             if self.sessions.get(slot).is_none() {
                 return;
             }
@@ -106,7 +120,7 @@ impl Scheduler {
 
     pub(super) fn handle_source_exhausted(&mut self) {
         self.exhausted = true;
-        if self.turns.len() == 0 {
+        if self.source_is_dry() {
             self.close_groups();
         }
     }
@@ -116,6 +130,9 @@ impl Scheduler {
 impl Scheduler {
     /// A turn is generated: its judge may need what follows.
     pub(super) fn await_state(&mut self, slot: Slot) {
+        if self.trajectories() {
+            return self.await_turn(slot);
+        }
         if self.config.reward_judging.judge_needs == JudgeNeeds::Turn {
             return self.state_known(slot);
         }
@@ -351,6 +368,10 @@ impl Scheduler {
                 self.sessions[slot].environment = Environment::Idle;
                 while let Some(sample) = self.sessions[slot].awaiting_state.front() {
                     self.discard(sample, Discard::EnvironmentFailed);
+                }
+                let trajectory = self.sessions[slot].trajectory;
+                if trajectory != NONE {
+                    self.kill(trajectory, Discard::EnvironmentFailed);
                 }
                 self.end_session(slot);
             }

@@ -47,6 +47,8 @@ pub(crate) struct GateView {
     pub(crate) training: i64,
     /// `max_concurrent_rollouts`.
     pub(crate) max_concurrent: i64,
+    /// Places that over-sampling adds to what the rule gives.
+    pub(crate) reserve: i64,
 }
 
 /// Where a run stands when a gate begins to count, in places.
@@ -142,6 +144,26 @@ impl Gate {
 
     /// How many more places the replica may take; none if it is not positive.
     pub(crate) fn capacity(&self, view: &GateView) -> i64 {
+        let places = self.rule(view);
+        if view.reserve == 0 || places > 0 {
+            return places;
+        }
+        // Over-sampling opens no gate that is shut whatever is outstanding. Those that count for
+        // themselves are never shut but by their counts.
+        let empty = GateView { outstanding: 0, unresolved: 0, ..*view };
+        let open = self.counts() || self.rule(&empty) > 0;
+        if open { places.saturating_add(view.reserve) } else { places }
+    }
+
+    /// It keeps counts of its own.
+    fn counts(&self) -> bool {
+        matches!(
+            self,
+            Self::Areal(_) | Self::Verl(_) | Self::Roll(_) | Self::Skyrl(_) | Self::PipelineRl(_)
+        )
+    }
+
+    fn rule(&self, view: &GateView) -> i64 {
         match self {
             Self::Headway => headway::capacity(view),
             Self::Areal(areal) => areal.capacity(view),

@@ -6,10 +6,17 @@ use super::admission::reserves;
 use super::slab::{List, NONE, Slot};
 use super::state::{Group, Purpose, TurnState};
 use crate::action::Discard;
+use crate::config::GroupFilter;
 use crate::id::GroupId;
 use crate::version::DeployVersion;
 
 impl Scheduler {
+    /// The group that the turn names takes no member any more.
+    pub(super) fn in_closed_group(&self, slot: Slot) -> bool {
+        let group = self.turns[slot].group.and_then(|id| self.group_of.get(id.0));
+        group.is_some_and(|group| self.groups[group].dead || self.groups[group].closed)
+    }
+
     /// The group whose seat the turn has.
     pub(super) fn group_slot(&self, slot: Slot) -> Option<Slot> {
         let turn = &self.turns[slot];
@@ -20,16 +27,19 @@ impl Scheduler {
     pub(super) fn take_seat(&mut self, slot: Slot) {
         let turn = &self.turns[slot];
         let size = self.config.policy_training.group_size;
-        if turn.purpose != Purpose::Train || size == 1 || turn.seated {
+        if turn.purpose != Purpose::Train || size == 1 || turn.seated || self.goes_on(slot) {
             return;
         }
         let Some(id) = turn.group else { return };
+        self.turns[slot].seated = true;
+        if !self.take_session_seat(slot) {
+            return;
+        }
         let group = match self.group_of.get(id.0) {
             Some(group) => group,
             None => self.open_group(id, size),
         };
         self.groups[group].requested += 1;
-        self.turns[slot].seated = true;
     }
 
     /// Makes the turn a member of its group; the first member takes the group's place.
@@ -41,6 +51,7 @@ impl Scheduler {
             return group;
         }
         entry.placed = true;
+        entry.admission = self.next_sample;
         entry.floor = deploy;
         entry.representative = NONE;
         let coming = entry.size - (entry.consumed - 1);
@@ -50,6 +61,7 @@ impl Scheduler {
         self.output.reserved += entry.reserved_output;
         self.places += 1;
         self.gate.took_place();
+        self.start_group_timer(group);
         while let Some(mate) = self.groups[group].held.pop_front(&mut self.turn_links) {
             self.turns[mate].state = TurnState::InLine;
             self.line.push_back(&mut self.turn_links, mate);
@@ -71,7 +83,12 @@ impl Scheduler {
             held: List::default(),
             placed: false,
             ready: false,
+            closed: false,
             dead: false,
+            admission: 0,
+            since: self.now,
+            timed: false,
+            enough_since: None,
             reserved_rollout: 0,
             reserved_output: 0,
         });
@@ -81,8 +98,12 @@ impl Scheduler {
 
     /// The turn will be no member of its group.
     pub(super) fn leave_seat(&mut self, slot: Slot) {
-        let Some(group) = self.group_slot(slot) else { return };
-        self.turns[slot].seated = false;
+        let group = self.group_slot(slot);
+        let seated = std::mem::replace(&mut self.turns[slot].seated, false);
+        if !seated || !self.leave_session_seat(slot) {
+            return;
+        }
+        let Some(group) = group else { return };
         self.groups[group].requested -= 1;
         self.forget_group_if_over(group);
     }
@@ -102,13 +123,16 @@ impl Scheduler {
         }
     }
 
-    /// A member of a dead group came, and was refused: it will not come again.
-    pub(super) fn count_dead_member(&mut self, slot: Slot) {
-        let turn = &self.turns[slot];
-        let Some(group) = turn.group.and_then(|id| self.group_of.get(id.0)) else { return };
-        let seated = turn.seated;
+    /// A member came to a group that takes none any more, and was refused: it will not come again.
+    pub(super) fn count_late_member(&mut self, slot: Slot) {
+        let seated = self.turns[slot].seated;
+        if self.goes_on(slot) || (seated && !self.leave_session_seat(slot)) {
+            return;
+        }
+        let id = self.turns[slot].group;
+        let Some(group) = id.and_then(|id| self.group_of.get(id.0)) else { return };
         let entry = &mut self.groups[group];
-        if entry.dead {
+        if entry.dead || entry.closed {
             entry.requested += u32::from(!seated);
             entry.consumed += 1;
             self.forget_group_if_over(group);
@@ -119,24 +143,27 @@ impl Scheduler {
     pub(super) fn check_group(&mut self, slot: Slot, reason: Discard) {
         let Some(group) = self.groups.get(slot) else { return };
         let alive = group.members.len();
-        let possible = alive + group.size.saturating_sub(group.consumed);
+        let coming = if group.closed { 0 } else { group.size.saturating_sub(group.consumed) };
         if group.dead {
             return self.forget_group_if_over(slot);
         }
-        if possible < self.config.policy_training.min_group_size.clamp(1, group.size) {
+        if alive + coming < self.least_members(group) {
             self.kill_group(slot, reason);
-        } else if !group.ready && group.consumed >= group.size && group.scored == alive {
+        } else if !group.ready && coming == 0 && group.scored == alive {
             self.group_ready(slot);
+        } else {
+            self.watch_stragglers(slot);
         }
+    }
+
+    /// Scored members without which the group is not trained.
+    pub(super) fn least_members(&self, group: &Group) -> u32 {
+        self.config.policy_training.min_group_size.clamp(1, group.size.max(1))
     }
 
     /// The whole group is discarded; members yet to come are refused.
     pub(super) fn kill_group(&mut self, slot: Slot, reason: Discard) {
-        let of_queue = matches!(reason, Discard::OutputQueueFull | Discard::Surplus);
-        let of_members = match of_queue || reason == Discard::StepFailed {
-            true => reason,
-            false => Discard::GroupTooSmall,
-        };
+        let of_members = if reason.is_of_groups() { reason } else { Discard::GroupTooSmall };
         self.kill_group_as(slot, reason, of_members);
     }
 
@@ -156,7 +183,7 @@ impl Scheduler {
             self.count_rejection(reason);
         }
         self.admission_due = true;
-        self.forget_group_if_over(slot);
+        self.bury_group(slot);
     }
 
     /// Gives back the room that was reserved for members yet to come.
@@ -174,9 +201,14 @@ impl Scheduler {
             false => group.requested == 0 || group.consumed >= group.size,
         };
         if over && (group.dead || group.ready || !group.placed) {
-            let id = group.id;
-            self.groups.remove(slot);
-            self.group_of.remove(id.0);
+            self.forget_group(slot);
+        }
+    }
+
+    pub(super) fn forget_group(&mut self, slot: Slot) {
+        self.stop_group_timers(slot);
+        if let Some(group) = self.groups.remove(slot) {
+            self.group_of.remove(group.id.0);
         }
     }
 
@@ -194,6 +226,14 @@ impl Scheduler {
     }
 
     pub(super) fn group_ready(&mut self, slot: Slot) {
+        self.stop_group_timers(slot);
+        self.ledger.groups_complete += 1;
+        if self.is_filtered(slot) {
+            self.ledger.groups_filtered += 1;
+            self.ledger.filtered_in_a_row += 1;
+            return self.kill_group(slot, Discard::ZeroVariance);
+        }
+        self.ledger.filtered_in_a_row = 0;
         let members = self.groups[slot].members;
         for member in members.iter(&self.member_links) {
             self.samples[member].stamp(Stage::Ready, self.now, self.learner);
@@ -201,5 +241,19 @@ impl Scheduler {
         if let Some(leader) = members.front() {
             self.entry_ready(leader, members.len());
         }
+    }
+    /// The group has nothing to learn from: the scores that would make its gradient are all equal.
+    /// So are those of a single one, and of none.
+    fn is_filtered(&self, slot: Slot) -> bool {
+        if self.config.policy_training.filter != GroupFilter::ZeroVariance {
+            return false;
+        }
+        let members = self.groups[slot].members.iter(&self.member_links);
+        let mut scores = members
+            .map(|member| &self.samples[member].sample)
+            .filter(|sample| !sample.masked)
+            .map(|sample| sample.score);
+        let first = scores.next();
+        scores.all(|score| Some(score) == first)
     }
 }

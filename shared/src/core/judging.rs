@@ -252,7 +252,8 @@ impl Scheduler {
     fn judged(&mut self, slot: Slot, verdict: Verdict, known: bool) {
         let session = std::mem::replace(&mut self.samples[slot].session, NONE);
         // Its session lives at least as long as it is not judged.
-        let at_least_one = self.config.reward_judging.at_least_one;
+        // Alone in its session, a trajectory would always be the one.
+        let at_least_one = self.config.reward_judging.at_least_one && !self.trajectories();
         let first = known && at_least_one && !self.sessions[session].counted;
         let (score, masked, rejected) = match verdict {
             Verdict::Train(score) => (score, false, None),

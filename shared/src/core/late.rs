@@ -49,7 +49,8 @@ impl Scheduler {
 
     pub(super) fn must_wait_for_late(&mut self) -> bool {
         let training = &self.config.policy_training;
-        let waits = self.config.is_strict() && training.late == Late::Wait;
+        // What would be late is dropped as surplus.
+        let waits = self.config.is_strict() && training.late == Late::Wait && !self.drops_surplus();
         if !waits || self.trainer.late_over || !self.pending_late() {
             return false;
         }

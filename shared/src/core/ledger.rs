@@ -12,7 +12,8 @@ pub enum SampleState {
     Generating,
     /// Waiting for its next state.
     AwaitingState,
-    /// Waiting for the end of its session, to be judged with the session's other turns.
+    /// Waiting for the end of its session, to be judged with the session's other turns; a
+    /// trajectory also waits so for its next turn.
     AwaitingSessionEnd,
     /// Waiting for room in the rollout queue, with its serving slot.
     RolloutBlocked,
@@ -60,7 +61,7 @@ pub enum Violation {
     /// Admitted samples are not trained, discarded, outstanding or parked.
     #[error("admitted samples do not add up")]
     Samples,
-    /// Offered requests are not admitted, refused, held, served only or gone.
+    /// Offered requests are not admitted, part of a trajectory, refused, held, served only or gone.
     #[error("offered requests do not add up")]
     Requests,
     /// A sample above η was trained under a strict bound.
@@ -100,6 +101,8 @@ pub struct Ledger {
     pub refused: [u64; Refusal::COUNT],
     /// Main requests that wait for a place now.
     pub held: u64,
+    /// Main requests that went on with a trajectory.
+    pub continued: u64,
     /// Main requests served without recording.
     pub served_only: u64,
     /// Main requests whose client left while they were held.
@@ -132,6 +135,12 @@ pub struct Ledger {
     pub failed_publications: u64,
     /// Votes started.
     pub votes: u64,
+    /// Groups that were complete, or went on without the rest.
+    pub groups_complete: u64,
+    /// Of these, groups that the filter discarded.
+    pub groups_filtered: u64,
+    /// Of these, groups since the last one that was kept.
+    pub filtered_in_a_row: u64,
 }
 
 impl Ledger {
@@ -174,8 +183,9 @@ impl Ledger {
         if self.admitted != known {
             return Err(Violation::Samples);
         }
-        let left = self.held + self.served_only + self.left_while_held;
-        if self.offered != self.admitted + self.refused_total() + left {
+        let served = self.admitted + self.continued + self.served_only;
+        let left = self.held + self.left_while_held;
+        if self.offered != served + self.refused_total() + left {
             return Err(Violation::Requests);
         }
         Ok(())

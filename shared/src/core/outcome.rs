@@ -10,7 +10,15 @@ use crate::config::BatchCounts;
 impl Discard {
     /// The sample was judged and rejected: AReaL's `dynamic_bs` counts it as a result.
     fn is_rejection(self) -> bool {
-        matches!(self, Self::JudgeFailed | Self::Tie | Self::ZeroScore)
+        matches!(self, Self::JudgeFailed | Self::Tie | Self::ZeroScore | Self::ZeroVariance)
+    }
+
+    /// It is said of a whole group, and so of each of its members.
+    pub(super) fn is_of_groups(self) -> bool {
+        matches!(
+            self,
+            Self::OutputQueueFull | Self::Surplus | Self::StepFailed | Self::ZeroVariance
+        )
     }
 }
 
@@ -21,13 +29,16 @@ fn is_ready(state: SampleState) -> bool {
 impl Scheduler {
     /// Discards a sample, and stops whatever is being done for it, its generation included.
     pub(super) fn kill(&mut self, slot: Slot, reason: Discard) {
-        let turn = std::mem::replace(&mut self.samples[slot].turn, NONE);
+        let mut turns = self.take_turns(slot);
         self.discard(slot, reason);
-        self.detach_turn(turn);
+        while let Some(turn) = turns.pop_front(&mut self.sample_links) {
+            self.detach_turn(turn);
+        }
     }
 
-    /// Discards a sample whose turn is over.
+    /// Discards a sample none of whose turns is under way.
     pub(super) fn discard(&mut self, slot: Slot, reason: Discard) {
+        debug_assert!(self.samples[slot].turns.is_empty(), "its turns would be left behind");
         match self.samples[slot].state {
             SampleState::Generating | SampleState::GroupWait | SampleState::Training => {}
             SampleState::Parked if self.samples[slot].returning => {
@@ -47,18 +58,18 @@ impl Scheduler {
         self.ledger.discarded[reason.index()] += 1;
         self.act(Action::Discard { sample: self.samples[slot].sample.id, reason });
         let Some(entry) = self.release(slot) else { return };
-        let (group, state) = (entry.group, entry.state);
+        let (group, state, session) = (entry.group, entry.state, entry.session);
         self.resolved.push(Resolved { sample: entry.sample, fate: Fate::Discarded(reason) });
         if group != NONE {
             self.groups[group].scored -= u32::from(state == SampleState::GroupWait);
-            return self.check_group(group, reason);
-        }
-        if state != SampleState::Parked {
+            self.check_group(group, reason);
+        } else if state != SampleState::Parked {
             self.places -= 1;
             self.places_ready -= u64::from(is_ready(state));
             self.gate.discarded(is_ready(state), reason);
             self.count_rejection(reason);
         }
+        self.end_hosted_session(session);
     }
 
     /// A sample was trained: it leaves with its score, its group with its last member.
@@ -72,8 +83,8 @@ impl Scheduler {
         if group == NONE || self.groups[group].members.is_empty() {
             self.places -= 1;
             self.places_ready -= 1;
+            self.bury_group(group);
         }
-        self.forget_group_if_over(group);
     }
 
     /// Takes a sample out of everything that holds for every state.
@@ -88,6 +99,7 @@ impl Scheduler {
         if entry.group != NONE {
             self.groups[entry.group].members.remove(&mut self.member_links, slot);
         }
+        self.lose_trajectory(entry.session, slot);
         self.leave_session(entry.session);
         Some(entry)
     }

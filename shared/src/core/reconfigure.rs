@@ -14,6 +14,10 @@ impl Scheduler {
         if check(config).iter().any(|problem| problem.severity() == Severity::Error) {
             return OperatorReply::Rejected;
         }
+        // It takes effect after a restart: what is half a sample now would be none.
+        if config.policy_training.sample_unit != self.config.policy_training.sample_unit {
+            return OperatorReply::Rejected;
+        }
         // What a gate has counted, it has counted in batches.
         let gate_changes = Gate::changes(&self.config, config);
         self.config = config.clone();
@@ -23,6 +27,7 @@ impl Scheduler {
         self.reorder_rollout(self.config.queue.rollout.queue_type);
         self.reorder_output(self.config.queue.output.queue_type);
         self.lowest_limit = self.lowest_limit.min(self.limits().lowest());
+        self.rewatch_stragglers();
         self.admission_due = true;
         OperatorReply::Done
     }

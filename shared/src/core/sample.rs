@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::id::{GroupId, RequestId, SampleId, SessionId};
-use crate::input::Score;
+use crate::input::{Score, Segment};
 use crate::time::{Span, Time};
 use crate::version::{DeployVersion, LearnerVersion, RolloutVersion};
 
@@ -42,28 +42,34 @@ pub const STALENESS_PARTS: [&str; 7] = [
     "output_queue",
 ];
 
-/// A turn that was admitted for training.
+/// Between its turns a trajectory does not generate: it waits for what follows.
+const GENERATING: usize = 1;
+const NEXT_STATE: usize = 2;
+
+/// A turn, or the trajectory of a session, that was admitted for training.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Sample {
     /// The ordinal of its admission.
     pub id: SampleId,
-    /// The request it answered.
+    /// The request it answered; the last one of a trajectory.
     pub request: RequestId,
     /// Its session.
     pub session: SessionId,
     /// Its group, where `group_size` is above 1.
     pub group: Option<GroupId>,
-    /// Length of its prompt.
+    /// Tokens without loss: its prompt, and what its environment or user said between its turns.
     pub prompt_tokens: u32,
-    /// Generated tokens.
+    /// Generated tokens, of all its turns.
     pub tokens: u32,
+    /// Turns that were generated: at most 1, unless a sample is a session.
+    pub turns: u32,
     /// Version of its first token (before that is known: of the replica it was sent to).
     pub head: RolloutVersion,
     /// Version of its last token.
     pub tail: RolloutVersion,
     /// Sum over tokens of their versions.
     pub version_sum: u64,
-    /// How many segments it has.
+    /// How many segments it has: runs of tokens of one version, over all turns.
     pub segments: u32,
     /// What its replica held when its generation ended.
     pub deploy: DeployVersion,
@@ -73,6 +79,10 @@ pub struct Sample {
     pub masked: bool,
     /// Version of the judge of its last vote.
     pub judge_version: u32,
+    /// Between its turns: from the end of one to the start of the next.
+    pub(crate) waited: Span,
+    /// Learner versions that passed meanwhile.
+    pub(crate) waited_versions: u32,
     pub(crate) times: [Time; STAGES],
     pub(crate) learners: [LearnerVersion; STAGES],
 }
@@ -118,6 +128,8 @@ impl Sample {
             *part = learner.number().saturating_sub(before);
             before = learner.number();
         }
+        parts[GENERATING] = parts[GENERATING].saturating_sub(self.waited_versions);
+        parts[NEXT_STATE] += self.waited_versions;
         parts
     }
 
@@ -128,6 +140,8 @@ impl Sample {
         for (part, pair) in parts.iter_mut().zip(self.times.windows(2)) {
             *part = pair[1].since(pair[0]);
         }
+        parts[GENERATING] = parts[GENERATING] - self.waited;
+        parts[NEXT_STATE] = parts[NEXT_STATE] + self.waited;
         parts
     }
 
@@ -137,10 +151,37 @@ impl Sample {
         self.time(Stage::TrainStarted).since(self.time(Stage::Generated))
     }
 
-    /// Serving skew: how much newer the replica was than the first token when the turn ended.
+    /// Serving skew: how much newer the replica was than the first token when the (last) turn ended.
     #[must_use]
     pub fn serving_skew(&self) -> u32 {
         self.deploy.skew_of(self.head).unwrap_or(0)
+    }
+
+    /// Whether what its judge needs was there; before that, more tokens can follow.
+    #[must_use]
+    pub fn is_whole(&self) -> bool {
+        self.tokens > 0 && self.time(Stage::StateKnown) >= self.time(Stage::Generated)
+    }
+
+    /// Its next turn starts: since the end of the one before it waited.
+    pub(crate) fn waited_until(&mut self, now: Time, learner: LearnerVersion) {
+        self.waited = self.waited + now.since(self.time(Stage::Generated));
+        self.waited_versions += learner.steps_since(self.learner(Stage::Generated));
+    }
+
+    /// A turn of it ended, after a prompt of `prompt` tokens that holds the turns before it.
+    pub(crate) fn add_turn(&mut self, prompt: u32, segments: &[Segment], deploy: DeployVersion) {
+        let (Some(first), Some(last)) = (segments.first(), segments.last()) else { return };
+        // A client that shortens its history makes no earlier token unread.
+        self.prompt_tokens = self.prompt_tokens.max(prompt.saturating_sub(self.tokens));
+        let goes_on = self.tokens > 0 && first.version == self.tail;
+        self.segments += segments.len() as u32 - u32::from(goes_on);
+        self.tail = if self.tokens > 0 { self.tail.max(last.version) } else { last.version };
+        self.tokens = segments.iter().fold(self.tokens, |sum, s| sum.saturating_add(s.tokens));
+        let weigh = |s: &Segment| u64::from(s.tokens) * u64::from(s.version.number());
+        self.version_sum = segments.iter().map(weigh).fold(self.version_sum, u64::saturating_add);
+        self.turns += 1;
+        self.deploy = deploy;
     }
 
     pub(crate) fn stamp(&mut self, stage: Stage, now: Time, learner: LearnerVersion) {

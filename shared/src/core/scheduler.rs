@@ -9,6 +9,7 @@ use super::gate::{Gate, Standing};
 use super::queue::SampleQueue;
 use super::slab::{IdMap, Links, List, Slab, Slot};
 use super::state::{Ballot, Entry, Group, Replica, Session, Turn, Vote};
+use super::surplus::Place;
 use super::sync::Weights;
 use super::training::Trainer;
 use super::{Ledger, Sample, Violation};
@@ -140,7 +141,7 @@ pub struct Scheduler {
     pub(super) hold_timers: List,
     pub(super) generation_timers: List,
     pub(super) cancel_timers: List,
-    /// Main turns on replicas, and samples that keep their slot.
+    /// Main turns on replicas (unless a sample is a session), and samples that keep their slot.
     pub(super) occupied: u32,
     pub(super) replicas: Vec<Replica>,
     /// Something may have become free since requests were last looked at.
@@ -151,6 +152,8 @@ pub struct Scheduler {
     pub(super) ages: Ages,
     /// No sample younger than this is too old under the configuration it was admitted under.
     pub(super) lowest_limit: u32,
+    /// Links of a sample's turns.
+    pub(super) sample_links: Links,
     /// Links of a session's waiting samples.
     pub(super) waiting_links: Links,
     pub(super) park_timer_links: Links,
@@ -165,6 +168,12 @@ pub struct Scheduler {
 
     pub(super) groups: Slab<Group>,
     pub(super) group_of: IdMap,
+    pub(super) group_links: Links,
+    /// Groups that are not ready, and dead ones that are remembered, by time.
+    pub(super) group_timers: List,
+    pub(super) straggler_links: Links,
+    /// Groups that wait for stragglers alone, by time.
+    pub(super) straggler_timers: List,
 
     pub(super) sessions: Slab<Session>,
     pub(super) session_of: IdMap,
@@ -198,6 +207,8 @@ pub struct Scheduler {
     pub(super) resolved: Vec<Resolved>,
     #[serde(skip)]
     pub(super) scratch: Vec<Slot>,
+    #[serde(skip)]
+    pub(super) scratch_places: Vec<Place>,
 }
 
 impl Scheduler {
@@ -236,6 +247,7 @@ impl Scheduler {
             sample_of: IdMap::default(),
             ages: Ages::default(),
             lowest_limit: u32::MAX,
+            sample_links: Links::default(),
             waiting_links: Links::default(),
             park_timer_links: Links::default(),
             park_timers: List::default(),
@@ -245,6 +257,10 @@ impl Scheduler {
             places_ready: 0,
             groups: Slab::default(),
             group_of: IdMap::default(),
+            group_links: Links::default(),
+            group_timers: List::default(),
+            straggler_links: Links::default(),
+            straggler_timers: List::default(),
             sessions: Slab::default(),
             session_of: IdMap::default(),
             idle_links: Links::default(),
@@ -270,6 +286,7 @@ impl Scheduler {
             actions: VecDeque::new(),
             resolved: Vec::new(),
             scratch: Vec::new(),
+            scratch_places: Vec::new(),
         };
         scheduler.lowest_limit = scheduler.limits().lowest();
         scheduler

@@ -19,12 +19,13 @@ impl Scheduler {
     pub(super) fn start_turn(&mut self, slot: Slot, index: usize) {
         let Replica { id: replica, deploy, sync, .. } = self.replicas[index];
         if self.turns[slot].purpose == Purpose::Train {
-            self.occupied += 1;
             match self.turns[slot].sample {
+                NONE if self.goes_on(slot) => self.go_on(slot, deploy),
                 NONE => self.admit(slot, deploy),
                 sample if !self.turns[slot].resume => self.set_head(sample, deploy),
                 _ => {}
             }
+            self.occupied += self.slots_of(slot);
         }
         let turn = &mut self.turns[slot];
         turn.state = TurnState::Running;
@@ -42,11 +43,29 @@ impl Scheduler {
         self.act(Action::StartGeneration { request, attempt, replica, sample, resume });
     }
 
+    /// How many rollouts a turn on a replica counts as: a trajectory counts, not its turns.
+    fn slots_of(&self, slot: Slot) -> u32 {
+        u32::from(self.turns[slot].purpose == Purpose::Train && !self.trajectories())
+    }
+
     /// Until its first token is known, a sample is as old as the weights it was sent to.
-    fn set_head(&mut self, sample: Slot, deploy: DeployVersion) {
+    pub(super) fn set_head(&mut self, sample: Slot, deploy: DeployVersion) {
         let head = RolloutVersion::stamped_by(deploy);
-        self.move_head(sample, head);
-        self.samples[sample].sample.tail = head;
+        if self.expect_head(sample, head) {
+            self.samples[sample].sample.tail = head;
+        }
+    }
+
+    /// Its first token will be, or is, of this version, unless it has one already. Beside another
+    /// turn of its trajectory it can only be as old or older. Whether it is so now.
+    fn expect_head(&mut self, sample: Slot, head: RolloutVersion) -> bool {
+        let entry = &self.samples[sample];
+        let alone = entry.turns.len() <= 1;
+        let moves = entry.sample.tokens == 0 && (alone || head < entry.sample.head);
+        if moves {
+            self.move_head(sample, head);
+        }
+        moves
     }
 
     fn move_head(&mut self, slot: Slot, head: RolloutVersion) {
@@ -67,8 +86,8 @@ impl Scheduler {
             }
             _ => self.cancel_timers.remove(&mut self.turn_timer_links, slot),
         }
-        self.occupied -= u32::from(turn.purpose == Purpose::Train);
         self.replicas[turn.replica].turns.remove(&mut self.turn_links, slot);
+        self.occupied -= self.slots_of(slot);
         self.admission_due = true;
     }
 
@@ -82,7 +101,7 @@ impl Scheduler {
         self.sessions[turn.session].turns -= 1;
         self.touch_session(turn.session);
         self.forget_session_if_over(turn.session);
-        if self.exhausted && self.turns.len() == 0 {
+        if self.source_is_dry() {
             self.close_groups();
         }
         if turn.last {
@@ -130,6 +149,8 @@ impl Scheduler {
             Aborted::KeepAsFinal if has_tokens => {
                 self.finish_turn(slot, first_token, segments, Reply::Partial);
             }
+            // A trajectory is not given up for a turn of which there is nothing.
+            Aborted::KeepAsFinal if self.trajectories() => self.restart_turn(slot),
             // Who reads along keeps what there is; others may try again.
             Aborted::Discard if self.turns[slot].streamed && has_tokens => {
                 self.drop_turn_with(slot, Discard::Aborted, Reply::Partial);
@@ -155,10 +176,11 @@ impl Scheduler {
             if !self.segments_possible(slot, segments) {
                 return self.drop_turn(slot, Discard::BadStamp);
             }
-            self.move_head(sample, segments[0].version);
-            if !self.turns[slot].resume {
+            self.expect_head(sample, segments[0].version);
+            if !self.turns[slot].resume && self.samples[sample].sample.tokens == 0 {
                 self.stamp_first_token(sample, first_token);
             }
+            self.turns[slot].began = segments[0].version.number();
         }
         let newest = segments.last().map_or(0, |segment| segment.version.number());
         let turn = &mut self.turns[slot];
@@ -179,23 +201,28 @@ impl Scheduler {
     }
 
     fn drop_turn_with(&mut self, slot: Slot, reason: Discard, reply: Reply) {
-        let sample = self.turns[slot].sample;
-        if sample != NONE {
-            self.samples[sample].turn = NONE;
-            self.discard(sample, reason);
-        }
+        self.leave_and_kill(slot, reason);
         self.end_turn(slot, Some(reply));
     }
 
+    /// A turn failed, and its sample with it.
+    pub(super) fn leave_and_kill(&mut self, slot: Slot, reason: Discard) {
+        let sample = self.turns[slot].sample;
+        self.leave_sample(slot);
+        if sample != NONE {
+            self.kill(sample, reason);
+        }
+    }
+
     /// The stamps are those that the engine can have made, given what the core let happen to it.
-    fn segments_possible(&self, slot: Slot, segments: &[Segment]) -> bool {
+    pub(super) fn segments_possible(&self, slot: Slot, segments: &[Segment]) -> bool {
         let turn = &self.turns[slot];
         let newest = self.newest_on(turn.replica);
         let (Some(first), Some(last)) = (segments.first(), segments.last()) else { return false };
         let ordered = segments.windows(2).all(|pair| pair[0].version < pair[1].version);
         let whole = segments.iter().all(|segment| segment.tokens > 0);
         let oldest = match turn.resume {
-            true => self.samples.get(turn.sample).map_or(0, |entry| entry.sample.head.number()),
+            true => turn.began,
             false => turn.started_on.number(),
         };
         let mixes = segments.len() == 1 && first.version.number() == oldest || turn.may_mix;
@@ -223,14 +250,12 @@ impl Scheduler {
         let Turn { sample, session, .. } = self.turns[slot];
         let mut kept = false;
         if sample != NONE {
-            self.samples[sample].turn = NONE;
-            if segments.is_empty() {
-                self.discard(sample, Discard::Empty);
-            } else if self.segments_possible(slot, segments) {
-                self.record_generation(slot, sample, first_token, segments);
-                kept = true;
-            } else {
-                self.discard(sample, Discard::BadStamp);
+            match self.unusable(slot, segments) {
+                Some(reason) => self.leave_and_kill(slot, reason),
+                None => {
+                    self.record_generation(slot, sample, first_token, segments);
+                    kept = true;
+                }
             }
         }
         if kept && self.config.reward_judging.mode == JudgeMode::Sync {
@@ -251,20 +276,23 @@ impl Scheduler {
         first_token: Option<Time>,
         segments: &[Segment],
     ) {
-        self.move_head(slot, segments[0].version);
-        let resumed = self.turns[turn].resume;
-        if !resumed {
+        let Turn { resume, replica, prompt_tokens, .. } = self.turns[turn];
+        self.leave_sample(turn);
+        let entry = &mut self.samples[slot];
+        let begun = entry.sample.tokens > 0;
+        let first = segments[0].version;
+        entry.first = if begun { entry.first.min(first) } else { first };
+        let (first, alone) = (entry.first, entry.turns.is_empty());
+        // A turn beside it may still turn out to hold the oldest token.
+        if alone {
+            self.move_head(slot, first);
+        }
+        if !begun && !resume {
             self.stamp_first_token(slot, first_token);
         }
-        let deploy = self.replicas[self.turns[turn].replica].deploy;
+        let deploy = self.replicas[replica].deploy;
         let entry = &mut self.samples[slot];
-        let sample = &mut entry.sample;
-        sample.tail = segments[segments.len() - 1].version;
-        sample.tokens = segments.iter().fold(0, |sum, s| sum.saturating_add(s.tokens));
-        let weigh = |s: &Segment| u64::from(s.tokens) * u64::from(s.version.number());
-        sample.version_sum = segments.iter().map(weigh).fold(0, u64::saturating_add);
-        sample.segments = segments.len() as u32;
-        sample.deploy = deploy;
+        entry.sample.add_turn(prompt_tokens, segments, deploy);
         entry.stamp(Stage::Generated, self.now, self.learner);
     }
 
@@ -296,7 +324,7 @@ impl Scheduler {
         reason: Discard,
         reply: Option<Reply>,
     ) {
-        let Turn { request, session, sample, state, last, .. } = self.turns[slot];
+        let Turn { request, session, state, last, .. } = self.turns[slot];
         if state == TurnState::Cancelled {
             return;
         }
@@ -304,14 +332,10 @@ impl Scheduler {
             self.abort_turn(slot);
         }
         self.turns[slot].state = TurnState::Cancelled;
-        self.turns[slot].sample = NONE;
         if let Some(reply) = reply {
             self.act(Action::Reply { request, reply });
         }
-        if sample != NONE {
-            self.samples[sample].turn = NONE;
-            self.discard(sample, reason);
-        }
+        self.leave_and_kill(slot, reason);
         if last {
             self.end_session(session);
         }
@@ -327,7 +351,7 @@ impl Scheduler {
         if turn.state == TurnState::Lost {
             self.turns[slot].sample = NONE;
         } else if turn.streamed {
-            self.occupied -= u32::from(turn.on_replica());
+            self.occupied -= if turn.on_replica() { self.slots_of(slot) } else { 0 };
             self.turns[slot].sample = NONE;
             self.turns[slot].purpose = Purpose::ServeOnly;
             self.admission_due = true;

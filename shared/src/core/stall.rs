@@ -49,6 +49,11 @@ pub enum Stall {
         /// How many.
         samples: u64,
     },
+    /// The filter discards every group.
+    Filter {
+        /// How many in a row.
+        groups: u64,
+    },
     /// A train step is running.
     Step,
     /// Too few entries are ready for a batch.
@@ -59,6 +64,9 @@ pub enum Stall {
         batch: u64,
     },
 }
+
+/// Fewer filtered groups in a row may be chance.
+const FILTERED_IN_A_ROW: u64 = 8;
 
 impl Stall {
     /// The loop that blocks.
@@ -72,7 +80,9 @@ impl Stall {
             }
             Self::Environment { .. } => "environment hosting",
             Self::Judging { .. } => "reward judging",
-            Self::Step | Self::GroupMates { .. } | Self::Batch { .. } => "policy training",
+            Self::Step | Self::GroupMates { .. } | Self::Filter { .. } | Self::Batch { .. } => {
+                "policy training"
+            }
         }
     }
 }
@@ -99,6 +109,11 @@ impl fmt::Display for Stall {
             Self::GroupMates { samples } => {
                 write!(f, "{samples} scored samples wait for their group mates")
             }
+            Self::Filter { groups } => write!(
+                f,
+                "{groups} groups in a row had equal scores, and `filter = \"zero_variance\"` \
+                 discards such groups"
+            ),
             Self::Step => write!(f, "a train step has not ended"),
             Self::Batch { ready, batch } => {
                 write!(f, "{ready} are ready and a batch needs {batch}, and no more are coming")
@@ -125,6 +140,10 @@ impl Scheduler {
         }
         if !self.replicas.iter().any(super::state::Replica::up) {
             return Stall::NoReplica;
+        }
+        let groups = self.ledger.filtered_in_a_row;
+        if groups >= FILTERED_IN_A_ROW {
+            return Stall::Filter { groups };
         }
         let count = |states: &[SampleState]| -> u64 {
             states.iter().map(|&state| self.ledger.count(state)).sum()

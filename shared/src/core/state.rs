@@ -9,7 +9,7 @@ use crate::action::Discard;
 use crate::id::{GroupId, ReplicaId, RequestId, SessionId, VoteId};
 use crate::input::Score;
 use crate::time::Time;
-use crate::version::{DeployVersion, LearnerVersion};
+use crate::version::{DeployVersion, LearnerVersion, RolloutVersion};
 
 /// Most votes per sample.
 pub(crate) const MAX_VOTES: usize = crate::config::MAX_VOTES as usize;
@@ -70,6 +70,8 @@ pub(crate) struct Turn {
     pub(crate) may_mix: bool,
     /// It goes on from the tokens it has.
     pub(crate) resume: bool,
+    /// Version of the first token it has, where it goes on from tokens.
+    pub(crate) began: u32,
     /// It counts among its group's requested members.
     pub(crate) seated: bool,
     pub(crate) sample: Slot,
@@ -109,7 +111,10 @@ impl Limits {
 pub(crate) struct Entry {
     pub(crate) sample: Sample,
     pub(crate) state: SampleState,
-    pub(crate) turn: Slot,
+    /// Its turns that are under way.
+    pub(crate) turns: List,
+    /// Version of the first token of what was generated.
+    pub(crate) first: RolloutVersion,
     pub(crate) session: Slot,
     pub(crate) group: Slot,
     pub(crate) ballot: Slot,
@@ -132,17 +137,12 @@ pub(crate) struct Entry {
 }
 
 impl Entry {
-    pub(crate) fn new(
-        sample: Sample,
-        turn: Slot,
-        session: Slot,
-        group: Slot,
-        limits: Limits,
-    ) -> Self {
+    pub(crate) fn new(sample: Sample, session: Slot, group: Slot, limits: Limits) -> Self {
         Self {
+            first: sample.head,
             sample,
             state: SampleState::Generating,
-            turn,
+            turns: List::default(),
             session,
             group,
             ballot: NONE,
@@ -169,9 +169,9 @@ pub(crate) struct Group {
     pub(crate) id: GroupId,
     /// Members it will have.
     pub(crate) size: u32,
-    /// Members that were requested: waiting, admitted, or refused because the group is dead.
+    /// Members that were requested: waiting, admitted, or refused because it takes none.
     pub(crate) requested: u32,
-    /// Of these, members that wait for nothing more: admitted, or refused because it is dead.
+    /// Of these, members that wait for nothing more: admitted, or refused because it takes none.
     pub(crate) consumed: u32,
     /// Members whose score is known.
     pub(crate) scored: u32,
@@ -187,8 +187,18 @@ pub(crate) struct Group {
     pub(crate) placed: bool,
     /// Its result is known.
     pub(crate) ready: bool,
-    /// It is discarded; members yet to come are refused.
+    /// It waits for nobody any more; members yet to come are refused.
+    pub(crate) closed: bool,
+    /// It is over: discarded, or trained without all of its members. Those yet to come are refused.
     pub(crate) dead: bool,
+    /// Which place it took, as the ordinal of its first sample.
+    pub(crate) admission: u64,
+    /// When it got its place; once it is dead, since when it is remembered.
+    pub(crate) since: Time,
+    /// It stands among the timers of groups.
+    pub(crate) timed: bool,
+    /// Since when it has waited for its stragglers alone.
+    pub(crate) enough_since: Option<Time>,
     /// Room reserved in the rollout queue that no member has claimed.
     pub(crate) reserved_rollout: u32,
     /// Room reserved in the output queue that no member has claimed.
@@ -223,6 +233,14 @@ pub(crate) struct Session {
     pub(crate) awaiting_state: List,
     /// Samples that wait for the session's end.
     pub(crate) awaiting_end: List,
+    /// The trajectory that its turns go on with; none where a sample is a turn.
+    pub(crate) trajectory: Slot,
+    /// It has had its sample, or its chance of one: what it asks is served and not recorded.
+    pub(crate) unrecorded: bool,
+    /// The group whose seat it has, where a sample is a session.
+    pub(crate) seat: Option<GroupId>,
+    /// Turns that took the seat.
+    pub(crate) seat_turns: u32,
     /// A judged turn has counted.
     pub(crate) counted: bool,
     /// The replica that served its last turn.

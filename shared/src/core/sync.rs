@@ -96,8 +96,16 @@ impl Scheduler {
 
     /// A turn that was interrupted may not go on with the weights that there are.
     fn line_needs_newer_weights(&self) -> bool {
-        let Some(slot) = self.line.front() else { return false };
-        self.newest_deploy().is_some_and(|newest| newest < self.floor(slot))
+        if self.line.is_empty() {
+            return false;
+        }
+        // Any turn of a trajectory may be the one that all others wait for.
+        let looked_at = if self.trajectories() { self.line.len() } else { 1 };
+        let waits = |newest| {
+            let mut line = self.line.iter(&self.turn_links).take(looked_at as usize);
+            line.any(|slot| newest < self.floor(slot))
+        };
+        self.newest_deploy().is_some_and(waits)
     }
 
     /// The newest weights that a replica holds whole.

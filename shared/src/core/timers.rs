@@ -28,6 +28,8 @@ impl Scheduler {
             self.vote_deadline(),
             self.reset_deadline(),
             self.step_deadline(),
+            self.straggler_deadline(),
+            self.group_deadline(),
             short,
             late,
             train,
@@ -58,6 +60,12 @@ impl Scheduler {
         }
         while due(self.idle_deadline(), self.now) {
             self.session_went_idle();
+        }
+        while due(self.straggler_deadline(), self.now) {
+            self.stop_waiting_for_stragglers();
+        }
+        while due(self.group_deadline(), self.now) {
+            self.group_timed_out();
         }
         self.expire_training();
         if due(self.publication_deadline(), self.now) {
@@ -108,6 +116,16 @@ impl Scheduler {
     fn step_deadline(&self) -> Option<Time> {
         let session = &self.sessions[self.step_timers.front()?];
         deadline(session.environment_since, self.config.environment_hosting.step_timeout)
+    }
+
+    fn straggler_deadline(&self) -> Option<Time> {
+        let since = self.groups[self.straggler_timers.front()?].enough_since?;
+        deadline(since, self.config.policy_training.straggler_wait)
+    }
+
+    fn group_deadline(&self) -> Option<Time> {
+        let group = &self.groups[self.group_timers.front()?];
+        deadline(group.since, self.config.policy_training.group_timeout)
     }
 
     fn publication_deadline(&self) -> Option<Time> {

@@ -131,7 +131,7 @@ impl Scheduler {
 
     /// What is in the output queue is all there will be.
     fn nothing_else_comes(&self) -> bool {
-        self.turns.len() == 0 && self.samples.len() as u32 == self.output.samples
+        self.source_is_dry() && self.samples.len() as u32 == self.output.samples
     }
 
     /// Takes the next `results` results, of which at least one is accepted, as the batch.
@@ -168,6 +168,7 @@ impl Scheduler {
         (trainer.short_since, trainer.short_due) = (None, false);
         (trainer.late_since, trainer.late_over) = (None, false);
         self.ledger.short_steps += u64::from(!full);
+        self.drop_surplus(taken);
         let whole = !full || taken >= results;
         self.ensure(whole && !self.trainer.batch.is_empty(), Violation::BatchSize);
         self.admission_due = true;
@@ -297,7 +298,8 @@ impl Scheduler {
             let of_lost_policy = |entry: &Entry| {
                 self.is_lost(entry.sample.head.number()) || self.is_lost(entry.sample.tail.number())
             };
-            if self.samples.get(slot).is_some_and(of_lost_policy) {
+            let Some(entry) = self.samples.get(slot) else { continue };
+            if of_lost_policy(entry) || self.runs_on_lost_weights(slot) {
                 self.kill(slot, Discard::LostWeights);
             }
         }

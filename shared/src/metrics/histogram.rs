@@ -43,11 +43,6 @@ impl Histogram {
         (self.total, self.sum, self.max) = (0, 0, 0);
     }
 
-    /// How many observations there are.
-    pub(super) const fn total(&self) -> u64 {
-        self.total
-    }
-
     /// The largest observation; `None` without one.
     pub(super) fn max(&self) -> Option<u64> {
         (self.total > 0).then_some(self.max)

@@ -65,6 +65,8 @@ metrics! {
     Rate trained_samples_per_hour "1/h" = |t| t.per_hour(t.grew(|l| l.trained));
     /// Generated tokens of the samples trained.
     Rate trained_tokens_per_second "tokens/s" = |t| t.per_second(t.trained.tokens);
+    /// Turns of a trained sample, on average: 1, unless `sample_unit = "session"`.
+    Mean turns_per_sample_mean "" = |t| t.of_trained(t.trained.turns);
     /// Train steps that made a new version.
     Rate steps_per_hour "1/h" = |t| t.per_hour(t.grew(|l| l.steps));
     /// Tokens generated, those of side turns and of aborted attempts included.
@@ -154,12 +156,6 @@ metrics! {
     /// Share of the samples trained or discarded that were discarded because their group kept fewer
     /// than `min_group_size` members.
     Share discarded_group_too_small_share "" = |t| t.discarded(Discard::GroupTooSmall);
-    /// Share of the samples trained or discarded that were discarded because their group waited for
-    /// them no longer.
-    Share discarded_straggler_share "" = |t| t.discarded(Discard::Straggler);
-    /// Share of the samples trained or discarded that were discarded because all scores of their
-    /// group were equal (`filter = "zero_variance"`).
-    Share discarded_zero_variance_share "" = |t| t.discarded(Discard::ZeroVariance);
     /// Share of the samples trained or discarded that were discarded because a drain or a step took
     /// them and kept only a batch.
     Share discarded_surplus_share "" = |t| t.discarded(Discard::Surplus);
@@ -169,6 +165,16 @@ metrics! {
     /// Share of the samples trained or discarded that were discarded because a rollback removed the
     /// policy that generated them.
     Share discarded_lost_weights_share "" = |t| t.discarded(Discard::LostWeights);
+    /// Share of the samples trained or discarded that were discarded because their group waited for
+    /// them no longer.
+    Share discarded_straggler_share "" = |t| t.discarded(Discard::Straggler);
+    /// Share of the samples trained or discarded that were discarded because all scores of their
+    /// group were equal (`filter = "zero_variance"`).
+    Share discarded_zero_variance_share "" = |t| t.discarded(Discard::ZeroVariance);
+    /// Share of the groups that were complete, or went on without their stragglers, that were
+    /// discarded because all of their scores were equal (`filter = "zero_variance"`).
+    Share filtered_group_share "" =
+        |t| ratio(t.grew(|l| l.groups_filtered), t.grew(|l| l.groups_complete));
     /// Share of the samples trained that had no gradient.
     Share masked_share "" = |t| t.of_trained(t.trained.masked);
     /// Samples admitted and not yet trained, discarded or parked, averaged over time.
@@ -192,7 +198,8 @@ metrics! {
     Quantile staleness_head_p99 "versions" = |t| t.trained.head.percentile(99).map(|v| v as f64);
     /// The largest head staleness of a trained sample.
     Maximum staleness_head_max "versions" = |t| t.trained.head.max().map(|v| v as f64);
-    /// Share of the samples trained whose head staleness was above `max_head_off_policyness`.
+    /// Share of the samples trained whose head staleness was above what the gate binds: η
+    /// (`max_head_off_policyness`), for those that have one.
     Share staleness_above_bound_share "" = |t| t.of_trained(t.grew(|l| l.trained_above_bound));
     /// Learner version when the train step started minus version of the last token, mean over
     /// trained samples.
@@ -266,8 +273,8 @@ metrics! {
     Mean publish_lag_mean "versions" =
         |t| quotient(t.areas.publish_lag.sum, t.areas.replicas_up.sum);
     /// Version that the replica holds when a turn ends minus version of its first token, mean over
-    /// samples generated.
-    Mean serving_skew_mean "versions" = |t| ratio(t.generated.skew, t.generated.lengths.total());
+    /// turns generated for training.
+    Mean serving_skew_mean "versions" = |t| ratio(t.generated.skew, t.generated.turns);
     /// Publications that reached every replica.
     Rate publications_per_hour "1/h" = |t| t.per_hour(t.grew(|l| l.publications));
     /// Publications that failed, wholly or on some replica.
@@ -391,16 +398,6 @@ metrics! {
     Ratio length_ratio_group_too_small "" = |t| t.length_ratio(Discard::GroupTooSmall);
     /// Kolmogorov distance between these two populations.
     Share length_distance_group_too_small "" = |t| t.length_distance(Discard::GroupTooSmall);
-    /// Mean length of the samples discarded as `straggler` after their generation had ended, over mean
-    /// length of all samples generated.
-    Ratio length_ratio_straggler "" = |t| t.length_ratio(Discard::Straggler);
-    /// Kolmogorov distance between these two populations.
-    Share length_distance_straggler "" = |t| t.length_distance(Discard::Straggler);
-    /// Mean length of the samples discarded as `zero_variance` after their generation had ended, over mean
-    /// length of all samples generated.
-    Ratio length_ratio_zero_variance "" = |t| t.length_ratio(Discard::ZeroVariance);
-    /// Kolmogorov distance between these two populations.
-    Share length_distance_zero_variance "" = |t| t.length_distance(Discard::ZeroVariance);
     /// Mean length of the samples discarded as `surplus` after their generation had ended, over mean
     /// length of all samples generated.
     Ratio length_ratio_surplus "" = |t| t.length_ratio(Discard::Surplus);
@@ -416,6 +413,16 @@ metrics! {
     Ratio length_ratio_lost_weights "" = |t| t.length_ratio(Discard::LostWeights);
     /// Kolmogorov distance between these two populations.
     Share length_distance_lost_weights "" = |t| t.length_distance(Discard::LostWeights);
+    /// Mean length of the samples discarded as `straggler` after their generation had ended, over mean
+    /// length of all samples generated.
+    Ratio length_ratio_straggler "" = |t| t.length_ratio(Discard::Straggler);
+    /// Kolmogorov distance between these two populations.
+    Share length_distance_straggler "" = |t| t.length_distance(Discard::Straggler);
+    /// Mean length of the samples discarded as `zero_variance` after their generation had ended, over mean
+    /// length of all samples generated.
+    Ratio length_ratio_zero_variance "" = |t| t.length_ratio(Discard::ZeroVariance);
+    /// Kolmogorov distance between these two populations.
+    Share length_distance_zero_variance "" = |t| t.length_distance(Discard::ZeroVariance);
     /// The time observed, without the warm-up.
     Total duration_seconds "s" = |t| Some(t.duration.as_secs_f64());
 }

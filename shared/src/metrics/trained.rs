@@ -21,6 +21,7 @@ pub(super) struct Trained {
     /// In nanoseconds.
     pub(super) output_queue_wait: Histogram,
     pub(super) lengths: Histogram,
+    pub(super) turns: u64,
     pub(super) mixed: u64,
     pub(super) masked: u64,
 }
@@ -42,6 +43,7 @@ impl Trained {
         self.rollout_queue_wait.add(wait(Stage::StateKnown, Stage::JudgeStarted));
         self.output_queue_wait.add(wait(Stage::Ready, Stage::TrainStarted));
         self.lengths.add(u64::from(sample.tokens));
+        self.turns += u64::from(sample.turns);
         self.mixed += u64::from(sample.segments > 1);
         self.masked += u64::from(sample.masked);
     }
@@ -58,7 +60,7 @@ impl Trained {
             histogram.clear();
         }
         (self.tokens, self.staleness_token_sum) = (0, 0);
-        (self.mixed, self.masked) = (0, 0);
+        (self.turns, self.mixed, self.masked) = (0, 0, 0);
         self.parts.fill(0);
         self.part_nanos.fill(0);
     }

@@ -2,19 +2,24 @@
 //!
 //! The core counts turns; tokens are counted here, attempt by attempt, because an attempt that is
 //! resumed reports the tokens of those before it again, and one that starts again from nothing
-//! loses them.
+//! loses them. A sample's tokens are summed over its turns, which can be many, so that a discarded
+//! trajectory wastes all that it had.
 
 use super::histogram::Histogram;
 use super::idtable::IdTable;
 use crate::action::{Action, Reply};
-use crate::core::{Fate, Scheduler};
+use crate::config::SampleUnit;
+use crate::core::{Fate, Resolved, Scheduler};
 use crate::id::{ReplicaId, RequestId, SampleId};
 use crate::input::{Finish, Input, Segments};
 
 /// A turn whose generation has started and is not over.
 #[derive(Clone, Copy, Debug, Default)]
 struct Turn {
+    /// The sample it began for.
     sample: Option<SampleId>,
+    /// This attempt is for a sample.
+    trains: bool,
     replica: ReplicaId,
     attempt: u32,
     /// Tokens that are counted, and that a resumed attempt will report again.
@@ -23,9 +28,6 @@ struct Turn {
     running: bool,
     /// Its client has its answer or is gone; only the terminal input is awaited.
     over: bool,
-    /// Its sample was discarded: what it still generates is wasted. The turn itself may go on, for
-    /// a client that reads along.
-    discarded: bool,
 }
 
 /// Sums since the last reset.
@@ -37,6 +39,8 @@ pub(super) struct Generated {
     pub(super) wasted: u64,
     /// Lengths of samples whose generation ended whole.
     pub(super) lengths: Histogram,
+    /// Turns for training that ended whole.
+    pub(super) turns: u64,
     /// Sum over them of the serving skew.
     pub(super) skew: u64,
 }
@@ -44,19 +48,23 @@ pub(super) struct Generated {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Turns {
     turns: IdTable<Turn>,
+    /// Tokens of each sample, those of lost attempts left out. What a turn generates for a sample
+    /// that is not here any more is wasted: it goes on for a client that reads along.
+    samples: IdTable<u64>,
     pub(super) since_reset: Generated,
 }
 
 impl Turns {
     pub(super) fn reset(&mut self) {
         let sums = &mut self.since_reset;
-        (sums.tokens, sums.wasted, sums.skew) = (0, 0, 0);
+        (sums.tokens, sums.wasted) = (0, 0);
+        (sums.turns, sums.skew) = (0, 0);
         sums.lengths.clear();
     }
 
     pub(super) fn observe(&mut self, input: &Input, actions: &[Action], scheduler: &Scheduler) {
         let ended = self.count(input);
-        self.discards(scheduler);
+        self.resolve(scheduler);
         match input {
             Input::GenerationEnded { finish, segments, .. } => {
                 self.finished(ended, *finish, segments, actions, scheduler);
@@ -85,26 +93,30 @@ impl Turns {
         let tokens = tokens_of(segments);
         let new = tokens.saturating_sub(turn.counted);
         self.since_reset.tokens += new;
-        if turn.discarded {
-            self.since_reset.wasted += new;
+        if let Some(sample) = turn.sample {
+            match self.samples.get(sample.0) {
+                Some(of_sample) => *of_sample += new,
+                None => self.since_reset.wasted += new,
+            }
         }
         turn.counted = turn.counted.max(tokens);
         turn.running = false;
         Some(*request)
     }
 
-    /// What was generated of a discarded sample is wasted; what a turn still in flight will add
-    /// follows when it ends.
-    fn discards(&mut self, scheduler: &Scheduler) {
-        for resolved in scheduler.resolved() {
-            let Fate::Discarded(_) = resolved.fate else { continue };
-            let (request, tokens) = (resolved.sample.request, resolved.sample.tokens);
-            let Some(turn) = self.turns.get(request.0) else {
-                self.since_reset.wasted += u64::from(tokens);
-                continue;
-            };
-            turn.discarded = true;
-            self.since_reset.wasted += turn.counted;
+    /// What was generated of a discarded sample is wasted; what its turns still in flight will add
+    /// follows when they end.
+    fn resolve(&mut self, scheduler: &Scheduler) {
+        let trajectories = scheduler.config().policy_training.sample_unit == SampleUnit::Session;
+        for Resolved { sample, fate } in scheduler.resolved() {
+            let tokens = self.samples.remove(sample.id.0).unwrap_or(u64::from(sample.tokens));
+            if matches!(fate, Fate::Discarded(_)) {
+                self.since_reset.wasted += tokens;
+            }
+            // How long a trajectory is, is known when its session has ended.
+            if trajectories && sample.is_whole() {
+                self.since_reset.lengths.add(u64::from(sample.tokens));
+            }
         }
     }
 
@@ -125,8 +137,11 @@ impl Turns {
             Finish::Aborted => actions.contains(&kept),
             Finish::Failed => false,
         };
-        if whole && turn.sample.is_some() && turn.counted > 0 {
-            self.since_reset.lengths.add(turn.counted);
+        if whole && turn.trains && turn.counted > 0 {
+            if scheduler.config().policy_training.sample_unit == SampleUnit::Turn {
+                self.since_reset.lengths.add(turn.counted);
+            }
+            self.since_reset.turns += 1;
             let deploy = scheduler.replica(turn.replica).map(|replica| replica.deploy);
             let head = segments.first().map(|segment| segment.version);
             let skew = deploy.zip(head).and_then(|(deploy, head)| deploy.skew_of(head));
@@ -139,13 +154,21 @@ impl Turns {
 
     fn started(&mut self, request: u64, mut turn: Turn, resume: bool) {
         turn.running = true;
+        turn.trains = turn.sample.is_some();
         if let Some(before) = self.turns.get(request) {
-            turn.discarded = before.discarded;
+            turn.sample = turn.sample.or(before.sample);
             if resume {
                 turn.counted = before.counted;
-            } else if before.sample.is_some() && !before.discarded {
+            } else if let Some(sample) = before.sample
+                && let Some(of_sample) = self.samples.get(sample.0)
+            {
+                *of_sample -= before.counted.min(*of_sample);
                 self.since_reset.wasted += before.counted;
             }
+        } else if let Some(sample) = turn.sample
+            && self.samples.get(sample.0).is_none()
+        {
+            self.samples.set(sample.0, 0);
         }
         self.turns.set(request, turn);
     }
@@ -216,7 +239,7 @@ mod tests {
         fn over(&mut self) -> (u64, u64, u64) {
             assert!(self.turns.turns.get(REQUEST.0).is_none(), "the turn is forgotten");
             let sums = &self.turns.since_reset;
-            (sums.tokens, sums.wasted, sums.lengths.total())
+            (sums.tokens, sums.wasted, sums.turns)
         }
     }
 

@@ -1,5 +1,10 @@
 //! Groups: one place for all members, ready when all are resolved.
 
+mod filter;
+mod interleaved;
+mod over_sampling;
+mod stragglers;
+
 use headway_shared::action::{Action, Discard, Refusal};
 use headway_shared::core::SampleState;
 use headway_shared::input::{Finish, Input};

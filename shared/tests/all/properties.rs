@@ -1,8 +1,8 @@
 //! What holds in every world: random configurations, delays, faults and seeds.
 
 use headway_shared::config::{
-    BatchCounts, Bound, Config, DropPolicy, GateKind, JudgeMode, JudgeNeeds, Late, QueueOrder,
-    Severity, SyncMode,
+    BatchCounts, Bound, Config, DropPolicy, GateKind, GroupFilter, JudgeMode, JudgeNeeds, Late,
+    QueueOrder, Severity, Surplus, SyncMode, ZeroScore,
 };
 use proptest::prelude::*;
 use proptest::test_runner::{Config as Cases, RngSeed};
@@ -47,6 +47,7 @@ fn in_order(config: &mut Config) {
     training.bound = Bound::Aggregate;
     training.group_size = 1;
     training.min_group_size = 1;
+    training.filter = GroupFilter::None;
     training.max_batch_wait = secs(0);
     training.stale_filter_steps = None;
     config.queue.rollout.queue_type = QueueOrder::Fifo;
@@ -76,7 +77,7 @@ proptest! {
     #[test]
     fn a_strict_bound_is_never_exceeded(mut config in sane_config(), plan in any_plan()) {
         config.policy_training.bound = Bound::Strict;
-        let eta = config.policy_training.max_head_off_policyness;
+        let eta = config.bound_versions();
         let world = run(config, plan);
         assert!(world.bench.worst_staleness() <= eta);
         assert_eq!(world.bench.core.ledger().trained_above_bound, 0);
@@ -89,6 +90,7 @@ proptest! {
     ) {
         in_order(&mut config);
         config.policy_training.batch_counts = BatchCounts::Accepted;
+        config.policy_training.surplus = Surplus::Drop;
         let eta = config.policy_training.max_head_off_policyness;
         let world = run(config, plan);
         let worst = world.bench.worst_staleness();
@@ -102,7 +104,45 @@ proptest! {
     ) {
         in_order(&mut config);
         config.policy_training.batch_counts = BatchCounts::Results;
+        config.policy_training.surplus = Surplus::Drop;
         let eta = config.policy_training.max_head_off_policyness;
+        let world = run(config, plan);
+        let worst = world.bench.worst_staleness();
+        assert!(worst <= eta, "{worst} at η = {eta}");
+    }
+
+    /// What is recycled takes its places beyond a batch with it, and no more.
+    #[test]
+    fn recycled_surplus_costs_no_more_versions_than_it_fills_batches(
+        mut config in sane_config(),
+        plan in fifo_plan(),
+    ) {
+        in_order(&mut config);
+        config.policy_training.batch_counts = BatchCounts::Accepted;
+        config.policy_training.surplus = Surplus::Recycle;
+        let training = &config.policy_training;
+        let eta = training.max_head_off_policyness;
+        let strict = config.is_strict();
+        let beyond = (training.over_sampling - 1_000_000).div_ceil(1_000_000);
+        let world = run(config, plan);
+        let worst = world.bench.worst_staleness();
+        let most = if strict { eta } else { eta + beyond };
+        assert!(worst <= most, "{worst} at η = {eta} and {beyond} batches beyond");
+    }
+
+    /// What a step leaves behind at age η is dropped, whatever the order.
+    #[test]
+    fn surplus_that_is_dropped_leaves_nothing_above_eta_to_full_batches(
+        mut config in sane_config(),
+        plan in any_plan(),
+    ) {
+        let training = &mut config.policy_training;
+        training.gate = GateKind::Headway;
+        training.bound = Bound::Aggregate;
+        training.surplus = Surplus::Drop;
+        training.over_sampling = training.over_sampling.max(1_250_000);
+        training.max_batch_wait = secs(0);
+        let eta = training.max_head_off_policyness;
         let world = run(config, plan);
         let worst = world.bench.worst_staleness();
         assert!(worst <= eta, "{worst} at η = {eta}");
@@ -140,6 +180,18 @@ proptest! {
         plan.steps = 3;
         // A judge that finds little good keeps groups from their least size, and us from progress.
         plan.zeros = if config.policy_training.group_size > 1 { 0 } else { plan.zeros.min(30) };
+        // So does a limit that no group meets; one that has scores to compare needs both.
+        config.policy_training.group_timeout = secs(7200);
+        if config.policy_training.filter == GroupFilter::ZeroVariance {
+            plan.zeros = 50;
+            config.policy_training.straggler_wait = secs(0);
+            config.policy_training.min_group_size = config.policy_training.group_size;
+            config.reward_judging.zero_score = ZeroScore::Train;
+        }
+        if config.policy_training.group_size > 1 {
+            // A client that leaves in the middle leaves the groups of its later turns incomplete.
+            plan.turns = 1;
+        }
         let world = run(config, plan);
         assert_eq!(world.bench.learner(), 3, "it stalls: {:?}", world.bench.core.gauges());
     }
@@ -159,7 +211,7 @@ proptest! {
     ) {
         config.policy_training.bound = Bound::Strict;
         config.policy_training.late = Late::Wait;
-        let eta = config.policy_training.max_head_off_policyness;
+        let eta = config.bound_versions();
         let world = run(config, plan);
         assert!(world.bench.worst_staleness() <= eta);
     }

@@ -36,6 +36,8 @@ pub enum Component {
     Weights = 8,
     /// A fault.
     Fault = 9,
+    /// A prompt: how hard it is, for all members of its group.
+    Prompt = 10,
 }
 
 /// The key of every stream of one run.

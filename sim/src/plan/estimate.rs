@@ -82,14 +82,19 @@ impl Lengths {
         output.sort_by(f64::total_cmp);
         let mean = output.iter().fold(0.0, |sum, length| sum + length) / DRAWS as f64;
         let turns = clients.turns.mean().max(1.0);
-        // Each turn before, and what came after it.
-        let grown = 0.5 * (turns - 1.0) * (clients.growth_tokens.mean() + mean);
-        let unit = scenario.config.policy_training.sample_unit;
+        let growth = clients.growth_tokens.mean();
+        let sessions = scenario.config.policy_training.sample_unit == SampleUnit::Session;
+        let grown = if sessions {
+            (turns - 1.0) * growth
+        } else {
+            // On average, half of the turns of a session came before, each with its answer.
+            0.5 * (turns - 1.0) * (growth + mean)
+        };
         Self {
             output,
             mean,
             prompt: clients.prompt_tokens.mean() + grown,
-            turns: if unit == SampleUnit::Session { turns } else { 1.0 },
+            turns: if sessions { turns } else { 1.0 },
         }
     }
 

@@ -1,11 +1,9 @@
 //! What the loops of a world can do by their means, and whether the judge can keep up.
 
-use headway_shared::config::{Config, JudgeNeeds};
+use headway_shared::config::{Config, JudgeNeeds, SampleUnit};
 
 use super::check::{Checked, secs};
-use crate::world::settings::{
-    Arrivals, ClientKind, Clients, JudgeLatency, StepTime, Transfer, WorldConfig,
-};
+use crate::world::settings::{Arrivals, ClientKind, JudgeLatency, StepTime, Transfer, WorldConfig};
 
 const HOUR: f64 = 3600.0;
 
@@ -33,6 +31,7 @@ pub(super) fn check(checked: &Checked<'_>) {
         return;
     }
     let batch = checked.config.samples_per_batch();
+    let what = if loads.trajectories() { "session" } else { "turn" };
     let bound = if offered < trained {
         format!("clients bring {} an hour", whole(offered))
     } else {
@@ -41,8 +40,8 @@ pub(super) fn check(checked: &Checked<'_>) {
     checked.warn(
         "reward_judging.judge_concurrency",
         format!(
-            "the judge cannot keep up: with {} at once, {} a turn and {} a vote, it gives {} votes \
-             or {} turns an hour, so a batch of {batch} takes {} whatever \
+            "the judge cannot keep up: with {} at once, {} a {what} and {} a vote, it gives {} \
+             votes or {} {what}s an hour, so a batch of {batch} takes {} whatever \
              `max_head_off_policyness` is; {bound}",
             counted(quota),
             counted(judging.votes),
@@ -75,10 +74,23 @@ impl Loads<'_> {
         }
     }
 
-    /// Tokens of a mean sample, prompt included.
-    fn tokens(&self) -> f64 {
-        let Clients { prompt_tokens, output_tokens, .. } = &self.world.clients;
-        prompt_tokens.mean() + output_tokens.mean()
+    /// Whether a sample is a whole session.
+    pub(crate) fn trajectories(&self) -> bool {
+        self.config.policy_training.sample_unit == SampleUnit::Session
+    }
+
+    /// Turns of a sample, on average.
+    pub(crate) fn turns_of_sample(&self) -> f64 {
+        if self.trajectories() { self.world.clients.turns.mean().max(1.0) } else { 1.0 }
+    }
+
+    /// Tokens of a sample, its prompt included, on average; later turns of a session, which have
+    /// longer prompts where a sample is a turn, count as the first.
+    pub(crate) fn sample_tokens(&self) -> f64 {
+        let clients = &self.world.clients;
+        let turns = self.turns_of_sample();
+        let growth = (turns - 1.0) * clients.growth_tokens.mean();
+        clients.prompt_tokens.mean() + turns * clients.output_tokens.mean() + growth
     }
 
     /// Mean time of a vote at the endpoint.
@@ -88,7 +100,7 @@ impl Loads<'_> {
             JudgeLatency::Time(time) => time.mean(),
             JudgeLatency::Tokens { base_sec, read_per_sec, write_per_sec } => {
                 let written = judge.verdict_tokens.mean();
-                base_sec + self.tokens() / read_per_sec + written / write_per_sec
+                base_sec + self.sample_tokens() / read_per_sec + written / write_per_sec
             }
         }
     }
@@ -119,10 +131,10 @@ impl Loads<'_> {
     /// Samples that the trainer could take in an hour, if it never waited.
     fn trained_per_hour(&self) -> f64 {
         let batch = self.config.samples_per_batch() as f64;
-        batch * HOUR / self.step_sec(self.tokens() * batch)
+        batch * HOUR / self.step_sec(self.sample_tokens() * batch)
     }
 
-    /// Turns that clients bring to the judge in an hour, if none is refused and serving is no limit
+    /// Samples that clients bring to the judge in an hour, if none is refused and serving is no limit
     /// (slots: if all of them decode together).
     pub(crate) fn offered_per_hour(&self) -> f64 {
         let clients = &self.world.clients;
@@ -135,16 +147,19 @@ impl Loads<'_> {
         };
         match &clients.kind {
             ClientKind::Slots(slots) => {
-                let slots = f64::from(slots.slots);
-                slots * HOUR / generation(slots)
+                let each = generation(f64::from(slots.slots)) * self.turns_of_sample();
+                f64::from(slots.slots) * HOUR / each
             }
             ClientKind::Sessions(sessions) => {
                 let judged = match self.config.reward_judging.judge_needs {
+                    _ if self.trajectories() => 1.0,
                     // The last turn of a session has no next state.
                     JudgeNeeds::NextState => turns - 1.0,
                     JudgeNeeds::Turn => turns,
                 };
-                let main = judged * (1.0 - sessions.side_share);
+                // Of a trajectory's turns one that trains is enough.
+                let side = if self.trajectories() { 0.0 } else { sessions.side_share };
+                let main = judged * (1.0 - side);
                 let gap = sessions.tool_share * sessions.tool.mean()
                     + (1.0 - sessions.tool_share) * sessions.think.mean();
                 match &sessions.arrivals {

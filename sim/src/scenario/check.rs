@@ -80,7 +80,7 @@ impl Checked<'_> {
             weights.load.min(),
             "load",
         );
-        let sync = Loads { config: self.config, world: self.world }.sync_sec();
+        let sync = self.loads().sync_sec();
         let pauses = matches!(
             serving.sync_mode,
             SyncMode::PauseDrain | SyncMode::PauseAbort | SyncMode::PauseKeep
@@ -117,10 +117,17 @@ impl Checked<'_> {
                 };
                 let clients = &self.world.clients;
                 let shortest = clients.prompt_tokens.min() + clients.output_tokens.min();
-                let usual = clients.prompt_tokens.mean() + clients.output_tokens.mean();
+                let usual = self.loads().sample_tokens();
                 (at(shortest, judge.verdict_tokens.min()), at(usual, judge.verdict_tokens.mean()))
             }
         };
+        let training = &self.config.policy_training;
+        if training.group_size > 1 {
+            let alone = self.world.serving.replica.decode.rate(1);
+            let whole = self.world.clients.output_tokens.min() / alone + fastest;
+            let key = "policy_training.group_timeout_sec";
+            self.unreachable(key, training.group_timeout, whole, "member of a group");
+        }
         let key = "reward_judging.judge_timeout_sec";
         self.unreachable(key, judging.judge_timeout, fastest, "vote");
         let limit = judging.judge_timeout.as_secs_f64();
@@ -163,7 +170,9 @@ impl Checked<'_> {
         let Config { policy_training: training, reward_judging: judging, .. } = self.config;
         let one_turn = at_most_one(&clients.turns);
         let environment = matches!(&clients.kind, ClientKind::Slots(slots) if slots.environment);
-        if judging.judge_needs == JudgeNeeds::NextState && one_turn && !environment {
+        let trajectories = self.loads().trajectories();
+        let needs_state = judging.judge_needs == JudgeNeeds::NextState && !trajectories;
+        if needs_state && one_turn && !environment {
             self.error(
                 "reward_judging.judge_needs",
                 "nothing can be trained: a session of one turn has no next state to judge it by",
@@ -184,11 +193,11 @@ impl Checked<'_> {
                 "write a `failure_share` below 1",
             );
         }
-        if training.group_size > 1 && !one_turn {
+        if training.group_size > 1 && !one_turn && !trajectories {
             self.error(
                 "world.clients.turns",
                 "a group holds the rollouts of one prompt, but these sessions have several turns",
-                "write `group_size = 1`, or leave `turns` out",
+                "write `sample_unit = \"session\"`, `group_size = 1`, or leave `turns` out",
             );
         }
         if let ClientKind::Sessions(sessions) = &clients.kind
@@ -201,6 +210,10 @@ impl Checked<'_> {
             );
         }
         self.supply();
+    }
+
+    const fn loads(&self) -> Loads<'_> {
+        Loads { config: self.config, world: self.world }
     }
 
     /// A finite source that cannot fill one batch.
@@ -219,13 +232,16 @@ impl Checked<'_> {
             (limit, 0) => limit,
             (limit, arrivals) => limit.min(arrivals),
         };
-        let most = sessions as f64 * clients.turns.max();
+        let (most, what) = match self.loads().trajectories() {
+            true => (sessions as f64, "sessions"),
+            false => (sessions as f64 * clients.turns.max(), "turns"),
+        };
         let batch = self.config.samples_per_batch();
         let short = self.config.policy_training.max_batch_wait > Span::ZERO;
         if most < batch as f64 && !short {
             self.error(
                 if clients.limit > 0 { "world.clients.limit" } else { "world.clients.arrivals" },
-                format!("nothing can be trained: {most} turns come, and a batch needs {batch}"),
+                format!("nothing can be trained: {most} {what} come, and a batch needs {batch}"),
                 "let more come, or write a smaller `batch_size`, or a `max_batch_wait_sec`",
             );
         }

@@ -14,6 +14,7 @@ words! {
         ReplicaDown = "replica_down", "A replica goes, for `lasting_sec` or for good.";
         ReplicaUp = "replica_up", "A replica comes, or comes back.";
         JudgeHang = "judge_hang", "No judge answers for `lasting_sec`.";
+        EqualScores = "equal_scores", "Every score is 1 for `lasting_sec`.";
         TrainerPause = "trainer_pause", "A step takes `lasting_sec` longer.";
         SaveFails = "save_fails", "The next exports of weights fail.";
         TransferFails = "transfer_fails", "The next transfers fail.";
@@ -65,6 +66,7 @@ fn scheduled(mut table: Reader<'_>, variant: Variant<'_>) -> Scheduled {
         }
         Kind::ReplicaUp => Fault::ReplicaUp { replica: replica(&mut table) },
         Kind::JudgeHang => Fault::JudgeHang { lasting: lasting(&mut table) },
+        Kind::EqualScores => Fault::EqualScores { lasting: lasting(&mut table) },
         Kind::TrainerPause => Fault::TrainerPause { lasting: lasting(&mut table) },
         Kind::SaveFails => weights(&mut table, WeightsStage::Save),
         Kind::TransferFails => weights(&mut table, WeightsStage::Transfer),

@@ -95,7 +95,16 @@ fn judge(mut table: Reader<'_>, columns: &mut Columns<'_>, resources: &mut Resou
         positive_share: table.float("positive_share", 0.5, SHARE),
         negative_share: table.float("negative_share", 0.0, SHARE),
         agreement: table.float("agreement", 1.0, SHARE),
+        solved_share: table.float("solved_share", 0.0, SHARE),
+        hopeless_share: table.float("hopeless_share", 0.0, SHARE),
     };
+    if judge.solved_share + judge.hopeless_share > 1.0 {
+        table.error(
+            "hopeless_share",
+            "`solved_share` and `hopeless_share` are more than 1 together",
+            "the rest of the prompts are solved by some of their group: leave room for it",
+        );
+    }
     if judge.positive_share + judge.negative_share > 1.0 {
         table.error(
             "negative_share",

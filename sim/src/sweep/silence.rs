@@ -25,6 +25,12 @@ pub(super) fn why(summary: &Summary) -> Option<String> {
             most(summary, "discarded_")
         ));
     }
+    if let Some(equal) = share("filtered_group_share") {
+        causes.push(format!(
+            "{} of the groups had equal scores (filter = \"zero_variance\")",
+            number::percent(Some(equal))
+        ));
+    }
     if let Some(failed) = share("failed_vote_share") {
         causes.push(format!("{} of the votes failed", number::percent(Some(failed))));
     }

@@ -32,6 +32,8 @@ const RETURNS: u64 = 1 << 6;
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Turn {
     pub(super) session: SessionId,
+    /// What it is about: its group, or its session where there are no groups.
+    pub(super) prompt: u64,
     /// The entity of its draws.
     pub(super) entity: u64,
     pub(super) prompt_tokens: u32,
@@ -95,6 +97,7 @@ impl Clients {
         let session = &self.table[slot as usize];
         Some(Turn {
             session: session.id,
+            prompt: session.group.map_or(session.ordinal, |group| group.0),
             entity: session.entity(),
             prompt_tokens: session.prompt,
             output_tokens: session.output,

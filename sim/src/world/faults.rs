@@ -101,6 +101,7 @@ impl World {
             Fault::ReplicaDown { replica, lasting } => self.replica_down(replica, lasting),
             Fault::ReplicaUp { replica } => self.replica_up(replica),
             Fault::JudgeHang { lasting } => self.judge.hang(&self.bus, lasting),
+            Fault::EqualScores { lasting } => self.judge.say_the_same(&self.bus, lasting),
             Fault::TrainerPause { lasting } => self.trainer.pause(&mut self.bus, lasting),
             Fault::WeightsFail { stage, times } => self.weights.order_failure(stage, times),
             Fault::Rollback { steps } => {

@@ -65,6 +65,8 @@ pub(super) struct Judge {
     served: u32,
     /// No vote ends before this.
     hangs_until: Time,
+    /// Every vote that starts before this says 1, if it says anything.
+    same_until: Time,
 }
 
 impl Judge {
@@ -78,13 +80,15 @@ impl Judge {
             queue: VecDeque::new(),
             served: 0,
             hangs_until: Time::ZERO,
+            same_until: Time::ZERO,
         }
     }
 
     /// A turn became a sample.
-    pub(super) fn admitted(&mut self, sample: SampleId, turn: &Turn) {
+    pub(super) fn admitted(&mut self, bus: &Bus, sample: SampleId, turn: &Turn) {
         if self.samples.get(sample.0).is_none() {
-            let deserves = self.score(luck(turn.luck, LUCK));
+            let of_prompt = self.score_of_prompt(bus, turn.prompt);
+            let deserves = of_prompt.unwrap_or_else(|| self.score(luck(turn.luck, LUCK)));
             self.samples.insert(sample.0, Judged { entity: turn.entity, votes: 0, deserves });
         }
     }
@@ -97,6 +101,11 @@ impl Judge {
     /// No vote ends before `span` has passed.
     pub(super) fn hang(&mut self, bus: &Bus, span: Span) {
         self.hangs_until = self.hangs_until.max(bus.now + span);
+    }
+
+    /// Every vote that starts before `span` has passed says 1.
+    pub(super) fn say_the_same(&mut self, bus: &Bus, span: Span) {
+        self.same_until = self.same_until.max(bus.now + span);
     }
 
     /// The core asks for a vote.
@@ -183,6 +192,8 @@ impl Judge {
             VoteOutcome::Failed
         } else if settings.invalid_share > 0.0 && stream.chance(settings.invalid_share) {
             VoteOutcome::Invalid
+        } else if bus.now < self.same_until {
+            VoteOutcome::Score(ONE)
         } else if settings.agreement >= 1.0 || stream.chance(settings.agreement) {
             VoteOutcome::Score(deserves)
         } else {
@@ -191,6 +202,17 @@ impl Judge {
         let tokens = read.saturating_add(verdict);
         let time = (!hangs).then(|| span(secs));
         Vote { stamp: 0, state: State::Queued, id, abandoned: false, time, outcome, tokens }
+    }
+
+    /// What every sample of a prompt deserves, where all of them solve it or none does.
+    fn score_of_prompt(&self, bus: &Bus, prompt: u64) -> Option<Score> {
+        let Settings { solved_share, hopeless_share, .. } = self.settings;
+        if solved_share + hopeless_share == 0.0 {
+            return None;
+        }
+        let random = bus.key.stream(Component::Prompt, prompt).uniform();
+        let solved = (random < solved_share).then_some(ONE);
+        solved.or((random < solved_share + hopeless_share).then_some(0))
     }
 
     /// The score at this place of all samples, from 0 to 1.

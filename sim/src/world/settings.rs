@@ -189,6 +189,10 @@ pub struct Judge {
     pub negative_share: f64,
     /// Share of votes that say what the sample deserves; the others follow the two shares.
     pub agreement: f64,
+    /// Share of prompts that every member of their group solves: all deserve 1.
+    pub solved_share: f64,
+    /// Share of prompts that no member of their group solves: all deserve 0.
+    pub hopeless_share: f64,
 }
 
 /// How long a vote takes.
@@ -318,6 +322,11 @@ pub enum Fault {
     },
     /// No judge answers.
     JudgeHang {
+        /// For how long.
+        lasting: Span,
+    },
+    /// Every score is 1.
+    EqualScores {
         /// For how long.
         lasting: Span,
     },

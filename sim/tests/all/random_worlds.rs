@@ -76,14 +76,20 @@ impl Case {
 
 /// A scenario of any kind: every gate, mode, order, policy and, if `faulty`, fault.
 fn case(faulty: bool) -> impl Strategy<Value = Case> {
-    (prop::collection::vec(any::<u32>(), 140), any::<bool>()).prop_map(move |(words, slots)| {
+    (prop::collection::vec(any::<u32>(), 150), any::<bool>()).prop_map(move |(words, slots)| {
         let mut words = Words { words, next: 0 };
         let mut set = vec![format!("scenario.seed={}", words.below(1 << 20))];
         let grouped = training(&mut set, &mut words, slots);
         serving(&mut set, &mut words);
         judging(&mut set, &mut words, slots);
         queues(&mut set, &mut words);
-        world(&mut set, &mut words, slots, !grouped);
+        let sessions = words.one_in(2);
+        set.push(format!("sample_unit=\"{}\"", if sessions { "session" } else { "turn" }));
+        if sessions {
+            // Who leaves without a word holds a place until then.
+            set.push("session_idle_sec=300".to_owned());
+        }
+        world(&mut set, &mut words, slots, sessions || !grouped);
         if faulty {
             faults(&mut set, &mut words);
         }
@@ -91,12 +97,39 @@ fn case(faulty: bool) -> impl Strategy<Value = Case> {
     })
 }
 
+/// Every gate but AReaL's, whose counters do not recover from what the queues drop.
+const GATES: [&str; 14] = [
+    "headway",
+    "headway",
+    "headway",
+    "openclaw",
+    "sync",
+    "none",
+    "verl",
+    "roll",
+    "prime_rl",
+    "skyrl",
+    "nemo_rl_window",
+    "pipeline_rl",
+    "one_step_off",
+    "slime_train_async",
+];
+
 /// Whether it asks for groups.
 fn training(set: &mut Vec<String>, words: &mut Words, slots: bool) -> bool {
     let eta = words.below(5);
     let group = if slots && words.one_in(3) { words.range(2, 3) } else { 1 };
-    let gate = words.pick(&["headway", "headway", "openclaw", "sync", "none"]);
-    let interval = if gate == "sync" { 1 } else { words.range(1, eta + 1).min(2) };
+    let gate = words.pick(&GATES);
+    let pushes_always = ["sync", "one_step_off"].contains(&gate);
+    let interval = if pushes_always { 1 } else { words.range(1, eta + 1).min(2) };
+    let ahead = words.below(4);
+    // What the gate binds: no filter may be below it.
+    let bound = match gate {
+        "roll" => ahead.max(interval - 1),
+        "one_step_off" => 1,
+        "slime_train_async" => interval,
+        _ => eta,
+    };
     let batch = words.range(1, 5);
     set.extend([
         format!("gate=\"{gate}\""),
@@ -112,14 +145,34 @@ fn training(set: &mut Vec<String>, words: &mut Words, slots: bool) -> bool {
         format!("min_batch_size={}", words.range(1, batch)),
         format!("publish_interval={interval}"),
         format!("train_retries={}", words.below(3)),
+        format!("staleness_threshold={ahead}"),
+        format!("async_generation_ratio={}", ahead.max(interval - 1)),
+        format!("max_lag_samples={}", 2 * ahead),
     ]);
     if words.one_in(2) {
-        set.push(format!("stale_filter_steps={}", eta + words.below(4)));
+        set.push(format!("stale_filter_steps={}", bound + words.below(4)));
     }
     if group == 1 && words.one_in(2) {
         set.push(format!("park_after_sec={}", words.range(60, 120)));
     }
+    groups(set, words, group);
     group > 1
+}
+
+fn groups(set: &mut Vec<String>, words: &mut Words, group: u32) {
+    if words.one_in(2) {
+        let sampling = words.pick(&["1.0", "1.25", "2.0"]);
+        set.push(format!("over_sampling={sampling}"));
+        let by_state = set.iter().any(|s| s == "gate=\"headway\"" || s == "gate=\"sync\"");
+        if by_state {
+            set.push(format!("surplus=\"{}\"", words.pick(&["recycle", "drop"])));
+        }
+    }
+    if group > 1 {
+        set.push(format!("straggler_wait_sec={}", words.below(2) * words.range(1, 40)));
+        set.push(format!("group_timeout_sec={}", words.pick(&["0", "7200", "7200", "120"])));
+        set.push(format!("filter=\"{}\"", words.pick(&["none", "zero_variance"])));
+    }
 }
 
 fn serving(set: &mut Vec<String>, words: &mut Words) {
@@ -183,6 +236,8 @@ fn world(set: &mut Vec<String>, words: &mut Words, slots: bool, hosted: bool) {
         format!("world.clients.streamed_share={}", words.pick(&["0.0", "0.5"])),
         format!("world.judge.vote={}", words.seconds(2)),
         format!("world.judge.positive_share={}", words.pick(&["0.3", "0.8"])),
+        format!("world.judge.solved_share={}", words.pick(&["0.0", "0.2"])),
+        format!("world.judge.hopeless_share={}", words.pick(&["0.0", "0.2"])),
         format!("world.judge.agreement={}", words.pick(&["1.0", "0.7"])),
         format!("world.judge.finishes_abandoned={}", words.one_in(2)),
         format!("world.trainer.step={}", words.seconds(8)),
@@ -235,7 +290,7 @@ fn faults(set: &mut Vec<String>, words: &mut Words) {
 }
 
 fn scheduled(words: &mut Words) -> String {
-    let kind = match words.below(11) {
+    let kind = match words.below(12) {
         0 => "\"replica_down\", replica = 0, lasting_sec = 40".to_owned(),
         1 => format!("\"replica_up\", replica = {}", words.below(4)),
         2 => "\"judge_hang\", lasting_sec = 50".to_owned(),
@@ -246,6 +301,7 @@ fn scheduled(words: &mut Words) -> String {
         7 => "\"load_hangs\"".to_owned(),
         8 => format!("\"rollback\", steps = {}", words.range(1, 20)),
         9 => "\"operator_resume\"".to_owned(),
+        10 => "\"equal_scores\", lasting_sec = 60".to_owned(),
         _ => format!(
             "\"reconfigure\", set = [\"batch_size={0}\", \"min_batch_size=1\", \
              \"queue.output.max_size={1}\"]",
@@ -319,6 +375,10 @@ proptest! {
         prop_assert_eq!(report.decisions.inputs, result.inputs);
         let training = &scenario.config.policy_training;
         let strict = scenario.config.is_strict();
+        // A smaller batch, which an operator may ask for, is more versions ahead.
+        let mut smallest = scenario.config.clone();
+        smallest.policy_training.batch_size = 1;
+        let widest = scenario.config.bound_versions().max(smallest.bound_versions());
         audited(&record, |_, Resolved { sample, fate }| {
             if *fate != Fate::Trained {
                 return;
@@ -326,7 +386,7 @@ proptest! {
             let staleness = sample.staleness_head();
             assert_eq!(sample.staleness_parts().iter().sum::<u32>(), staleness);
             if strict {
-                assert!(staleness <= training.max_head_off_policyness, "{sample:?}");
+                assert!(staleness <= widest, "{sample:?}");
             }
             if let Some(filter) = training.stale_filter_steps {
                 assert!(staleness <= filter, "{sample:?}");
@@ -354,6 +414,8 @@ fn in_order() -> impl Strategy<Value = (Case, u32)> {
             format!("queue.output.queue_type=\"{}\"", words.pick(&["fifo", "admission_order"])),
             "judge_concurrency=500".to_owned(),
             "zero_score=\"discard\"".to_owned(),
+            format!("over_sampling={}", words.pick(&["1.0", "1.3", "2.0"])),
+            "surplus=\"drop\"".to_owned(),
             format!("world.judge.positive_share={}", words.pick(&["1.0", "0.7", "0.3"])),
             format!("world.clients.slots={}", words.range(1, 60)),
             format!("world.trainer.step={}", words.seconds(12)),
@@ -388,6 +450,15 @@ proptest! {
     fn what_is_accepted_trains_in_a_world_without_faults(case in case(false)) {
         let mut case = case;
         case.set.extend(["scenario.steps=3".to_owned(), "scenario.duration_sec=1e6".to_owned()]);
+        // No group meets a limit that is too short, and a filter must have scores to compare.
+        if case.set.iter().any(|set| set.starts_with("group_timeout_sec")) {
+            case.set.push("group_timeout_sec=7200".to_owned());
+        }
+        if case.set.iter().any(|set| set == "filter=\"zero_variance\"") {
+            let all = case.set.iter().find_map(|set| set.strip_prefix("group_size=")).unwrap();
+            let all = format!("min_group_size={all}");
+            case.set.extend([all, "zero_score=\"train\"".to_owned()]);
+        }
         let scenario = case.load().unwrap();
         let (result, _) = recorded(&scenario, 50 * INPUTS);
         prop_assert_eq!(result.ended, Ended::Steps);

@@ -206,7 +206,7 @@ pub(super) const KEYS: &[Key] = &[
         "How many batches' worth is admitted for one batch, at least 1: a reserve for what the \
          filter takes."),
     key!("policy_training"."surplus" = policy_training.surplus, NextStep,
-        "What happens, when a step starts, to places beyond (η + 1 - publish lag) * B."),
+        "What happens, when a step starts, to what `over_sampling` brought beyond a batch."),
     key!("policy_training"."batch_counts" = policy_training.batch_counts, NextStep,
         "What fills a batch."),
     key!("policy_training"."max_batch_wait_sec" = policy_training.max_batch_wait, NextStep,

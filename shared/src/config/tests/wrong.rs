@@ -193,6 +193,35 @@ const RULES: &[Case] = &[
         "`max_head_off_policyness = 3` or more",
     ),
     (
+        "[policy_training]\ngate = \"roll\"\npublish_interval = 3",
+        (3, 20),
+        "3",
+        "gives 16 places beside a batch per step, but weights are published after 3",
+        "`async_generation_ratio = 2` or more",
+    ),
+    (
+        "[policy_training]\ngate = \"one_step_off\"\npublish_interval = 2",
+        (3, 20),
+        "2",
+        "pushes the weights after every step, but they are published after 2",
+        "`gate = \"slime_train_async\"`",
+    ),
+    (
+        "[policy_training]\ngate = \"slime_train_async\"\npublish_interval = 3\nstale_filter_steps = 2",
+        (4, 22),
+        "2",
+        "below the 3 versions of the `slime_train_async` gate",
+        "`stale_filter_steps = 3` or more",
+    ),
+    (
+        "[policy_training]\ngate = \"verl\"\npublish_interval = 4\n[queue.output]\nmax_size = 47\n\
+         drop_policy = \"drop_oldest\"",
+        (5, 12),
+        "47",
+        "4 batches are never filled",
+        "`queue.output.max_size = 64` or more",
+    ),
+    (
         "[policy_training]\nbatch_size = 0",
         (2, 14),
         "0",
@@ -206,6 +235,27 @@ const RULES: &[Case] = &[
         "4",
         "no sample gets a score",
         "`min_votes = 3` or less",
+    ),
+    (
+        "[policy_training]\nfilter = \"zero_variance\"",
+        (2, 10),
+        "\"zero_variance\"",
+        "everything would be discarded",
+        "write `group_size = 8`",
+    ),
+    (
+        "[policy_training]\nover_sampling = 0.75",
+        (2, 17),
+        "0.75",
+        "`over_sampling` is 0.75, so that less than a batch",
+        "write `over_sampling = 1` or more",
+    ),
+    (
+        "[policy_training]\nover_sampling = 1.5\nsurplus = \"drop\"\ngate = \"openclaw\"",
+        (3, 11),
+        "\"drop\"",
+        "the `openclaw` gate does not count places against η",
+        "write `surplus = \"recycle\"`",
     ),
     (
         "[policy_training]\ncorrection_low = 2.0",

@@ -1,7 +1,8 @@
 //! Random configurations.
 
 use headway_shared::config::{
-    BatchCounts, Bound, Choice, Config, DropPolicy, GateKind, OverLimit, Queue,
+    BatchCounts, Bound, Choice, Config, DropPolicy, GateKind, GroupFilter, OverLimit,
+    PolicyTraining, Queue, SampleUnit,
 };
 use headway_shared::time::Span;
 use proptest::prelude::*;
@@ -43,7 +44,7 @@ impl Words {
 }
 
 fn words() -> impl Strategy<Value = Vec<u32>> {
-    prop::collection::vec(any::<u32>(), 80)
+    prop::collection::vec(any::<u32>(), 90)
 }
 
 /// A configuration that makes sense, of any kind: every gate, mode, order and policy.
@@ -62,6 +63,11 @@ pub(crate) fn sane_config() -> impl Strategy<Value = Config> {
         let least = config.policy_training.batch_size * config.policy_training.group_size;
         config.queue.rollout = queue(least, &mut words);
         config.queue.output = queue(least, &mut words);
+        groups(&mut config, &mut words);
+        config.policy_training.sample_unit = words.choice();
+        if config.policy_training.sample_unit == SampleUnit::Session {
+            config.policy_training.park_after = Span::ZERO;
+        }
         // A gate of another system with ours of drops: its own counters never recover.
         if config.policy_training.gate == GateKind::Areal {
             config.policy_training.stale_filter_steps = None;
@@ -76,13 +82,12 @@ pub(crate) fn sane_config() -> impl Strategy<Value = Config> {
 
 fn training(config: &mut Config, words: &mut Words) {
     let training = &mut config.policy_training;
-    training.gate = if words.flag() { GateKind::Headway } else { words.choice() };
+    training.gate = if words.below(3) == 0 { GateKind::Headway } else { words.choice() };
     training.max_head_off_policyness = words.below(5);
     training.bound = words.choice();
     training.late = words.choice();
     training.late_wait = words.seconds(0, 20);
     let eta = training.max_head_off_policyness;
-    training.stale_filter_steps = words.flag().then(|| eta + words.below(4));
     training.batch_size = words.range(1, 5);
     training.group_size = if words.flag() { 1 } else { words.range(1, 3) };
     training.min_group_size = words.range(1, training.group_size);
@@ -97,6 +102,38 @@ fn training(config: &mut Config, words: &mut Words) {
     training.publish_interval = words.range(1, eta + 1).min(2);
     training.train_retries = words.below(3);
     training.train_timeout = words.seconds_or_off(30, 60);
+    gate_keys(training, words);
+    let filter = words.flag().then(|| config.bound_versions() + words.below(4));
+    config.policy_training.stale_filter_steps = filter;
+}
+
+/// The keys that one gate reads.
+fn gate_keys(training: &mut PolicyTraining, words: &mut Words) {
+    let halves = words.below(6);
+    training.staleness_threshold = halves * 500_000;
+    training.max_lag_samples = words.below(10);
+    let least = 2 * (training.publish_interval - 1);
+    training.async_generation_ratio = halves.max(least) * 500_000;
+    if training.gate == GateKind::OneStepOff {
+        training.publish_interval = 1;
+    }
+}
+
+fn groups(config: &mut Config, words: &mut Words) {
+    let training = &mut config.policy_training;
+    training.straggler_wait = words.seconds_or_off(1, 30);
+    if words.flag() {
+        training.group_timeout = words.seconds_or_off(10, 60);
+    }
+    if training.group_size > 1 && words.flag() {
+        training.filter = GroupFilter::ZeroVariance;
+    }
+    if words.flag() {
+        training.over_sampling = words.range(1_000_000, 2_500_000);
+    }
+    if matches!(training.gate, GateKind::Headway | GateKind::Sync) {
+        training.surplus = words.choice();
+    }
 }
 
 fn serving(config: &mut Config, words: &mut Words) {

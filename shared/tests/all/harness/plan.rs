@@ -29,6 +29,8 @@ pub(crate) struct Faults {
     /// An answer comes twice.
     pub(crate) twice: u32,
     pub(crate) client_leaves: u32,
+    /// A client asks twice at once in one session.
+    pub(crate) doubles: u32,
     /// A replica dies during a generation, and is back a little later.
     pub(crate) replica: u32,
 }
@@ -127,8 +129,9 @@ pub(crate) fn calm_plan() -> impl Strategy<Value = Plan> {
 /// A world with faults of every kind.
 pub(crate) fn any_plan() -> impl Strategy<Value = Plan> {
     let often = prop_oneof![3 => Just(0), 2 => 1..12_u32, 1 => 12..50_u32];
-    (calm_plan(), prop::array::uniform9(often)).prop_map(|(mut plan, often)| {
-        let [generation, vote, step, weights, environment, lost, twice, leaves, replica] = often;
+    (calm_plan(), prop::array::uniform10(often)).prop_map(|(mut plan, often)| {
+        let [generation, vote, step, weights, environment, lost, twice, leaves, replica, doubles] =
+            often;
         plan.faults = Faults {
             generation,
             vote,
@@ -138,6 +141,7 @@ pub(crate) fn any_plan() -> impl Strategy<Value = Plan> {
             lost: lost / 2,
             twice,
             client_leaves: leaves,
+            doubles,
             replica: replica / 4,
         };
         plan

@@ -6,7 +6,7 @@ mod checks;
 use std::collections::{BTreeMap, BTreeSet};
 
 use headway_shared::action::{Action, InFlight, Refusal, Reply};
-use headway_shared::config::{Aborted, Config, SyncMode};
+use headway_shared::config::{Aborted, Config, SampleUnit, SyncMode};
 use headway_shared::core::Scheduler;
 use headway_shared::id::{
     PublicationId, ReplicaId, RequestId, SampleId, SessionId, StepId, VoteId,
@@ -56,8 +56,12 @@ pub(crate) struct Watch {
     /// The run was ended by the core.
     pub(crate) failed: bool,
     decisions: BTreeMap<RequestId, Decision>,
+    /// The session of each request; none of one whose identity came twice.
+    sessions: BTreeMap<RequestId, Option<SessionId>>,
     /// Versions of the tokens that an aborted request has.
     carried: BTreeMap<RequestId, Vec<u32>>,
+    /// The session of each sample.
+    trajectories: BTreeMap<SampleId, SessionId>,
     trained: BTreeSet<SampleId>,
     discarded: BTreeSet<SampleId>,
     votes_seen: BTreeSet<VoteId>,
@@ -92,13 +96,15 @@ impl Watch {
             held_weights: BTreeMap::new(),
             failed: false,
             decisions: BTreeMap::new(),
+            sessions: BTreeMap::new(),
             carried: BTreeMap::new(),
+            trajectories: BTreeMap::new(),
             trained: BTreeSet::new(),
             discarded: BTreeSet::new(),
             votes_seen: BTreeSet::new(),
             next_sample: 0,
             learner: 0,
-            widest_bound: config.policy_training.max_head_off_policyness,
+            widest_bound: config.bound_versions(),
             mixes: mixes(&config),
             config,
             reconfigured: false,
@@ -146,6 +152,9 @@ impl Watch {
             Input::Request(request) => {
                 let reused = self.running().any(|running| running == request.request);
                 self.reused = reused;
+                let session = Some(request.session);
+                let known = self.sessions.entry(request.request);
+                known.and_modify(|session| *session = None).or_insert(session);
             }
             Input::GenerationEnded { request, attempt, segments, .. } => {
                 let met = segments.iter().map(|segment| segment.version.number()).collect();
@@ -209,7 +218,7 @@ impl Watch {
         if core.config() != &self.config {
             self.reconfigured = true;
             self.config = core.config().clone();
-            let bound = self.config.policy_training.max_head_off_policyness;
+            let bound = self.config.bound_versions();
             self.widest_bound = self.widest_bound.max(bound);
             self.mixes |= mixes(&self.config);
         }
@@ -228,6 +237,9 @@ impl Watch {
     fn on_action(&mut self, now: Time, action: &Action, core: &Scheduler) {
         match *action {
             Action::StartGeneration { request, attempt, replica, sample, resume } => {
+                if let (1, Some(sample)) = (attempt, sample) {
+                    self.becomes(request, sample);
+                }
                 self.started(now, (request, attempt), replica, sample, resume);
             }
             Action::AbortGeneration { request, attempt, replica } => {
@@ -306,6 +318,23 @@ impl Watch {
         }
     }
 
+    /// A request becomes a sample, or goes on with its session's.
+    fn becomes(&mut self, request: RequestId, sample: SampleId) {
+        let session = self.sessions.get(&request).copied().flatten();
+        let of = self.trajectories.get(&sample).copied();
+        if self.unit() == SampleUnit::Turn || of.is_none() {
+            assert_eq!(sample.0, self.next_sample, "sample ids are admission ordinals");
+            self.next_sample += 1;
+            self.trajectories.extend(session.map(|session| (sample, session)));
+        } else if session.is_some() {
+            assert_eq!(of, session, "a turn goes on with another session's trajectory");
+        }
+    }
+
+    pub(super) fn unit(&self) -> SampleUnit {
+        self.config.policy_training.sample_unit
+    }
+
     fn started(
         &mut self,
         now: Time,
@@ -314,12 +343,7 @@ impl Watch {
         sample: Option<SampleId>,
         resume: bool,
     ) {
-        if attempt == 1 {
-            if let Some(sample) = sample {
-                assert_eq!(sample.0, self.next_sample, "sample ids are admission ordinals");
-                self.next_sample += 1;
-            }
-        } else {
+        if attempt > 1 {
             let Decision::Started { sample: before, .. } = self.decision(request) else {
                 panic!("attempt {attempt} of {request}, which never started");
             };

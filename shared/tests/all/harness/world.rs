@@ -5,7 +5,7 @@ mod clients;
 use std::collections::BTreeMap;
 
 use headway_shared::action::Action;
-use headway_shared::config::Config;
+use headway_shared::config::{Config, SampleUnit};
 use headway_shared::digest::mix;
 use headway_shared::id::{PublicationId, ReplicaId, RequestId, SessionId};
 use headway_shared::input::{Finish, Input, VoteOutcome, WeightsEvent};
@@ -50,7 +50,8 @@ pub(crate) struct World {
 
 impl World {
     pub(crate) fn new(config: Config, mut plan: Plan) -> World {
-        if config.policy_training.group_size > 1 {
+        let grouped = config.policy_training.group_size > 1;
+        if grouped && config.policy_training.sample_unit == SampleUnit::Turn {
             // A session that is turned away would be missed by the groups of its later turns.
             plan.turns = 1;
         }

@@ -1,8 +1,8 @@
 //! What must hold after every input.
 
 use headway_shared::action::{Action, Refusal};
-use headway_shared::config::{GateKind, Late, SyncMode};
-use headway_shared::core::{Fate, Scheduler};
+use headway_shared::config::{GateKind, Late, SampleUnit, SyncMode};
+use headway_shared::core::{Fate, SampleState, Scheduler, Stage};
 use headway_shared::input::{Input, TurnType};
 
 use super::{Decision, Watch};
@@ -72,7 +72,12 @@ impl Watch {
                     assert!(!self.discarded.contains(&sample.id), "trained and discarded");
                     assert!(sample.tokens > 0, "{} has no tokens", sample.id);
                     let may_mix = self.mixes || self.resumed.contains(&sample.id);
-                    assert!(may_mix || sample.segments == 1, "{} mixes versions", sample.id);
+                    let fine = (1..=sample.turns).contains(&sample.segments);
+                    assert!(may_mix || fine, "{} mixes versions within a turn", sample.id);
+                    assert!(sample.turns == 1 || self.unit() == SampleUnit::Session);
+                    let time: u64 = sample.time_parts().iter().map(|part| part.as_nanos()).sum();
+                    let life = sample.time(Stage::TrainStarted).since(sample.time(Stage::Admitted));
+                    assert_eq!(time, life.as_nanos(), "the parts in time of {}", sample.id);
                     let parts: u32 = sample.staleness_parts().iter().sum();
                     assert_eq!(parts, sample.staleness_head(), "the parts of {}", sample.id);
                     assert!(sample.staleness_tail() <= sample.staleness_head());
@@ -103,7 +108,18 @@ impl Watch {
         let envs = self.config.environment_hosting.max_envs;
         let fits = envs == 0 || gauges.environments <= envs || self.reconfigured;
         assert!(fits, "too many environments");
+        self.check_rollouts(core);
         self.check_queues(core);
+    }
+
+    /// A trajectory counts as a rollout from its first turn until its session has ended.
+    fn check_rollouts(&self, core: &Scheduler) {
+        let limit = u64::from(self.config.policy_serving.max_concurrent_rollouts);
+        if self.unit() == SampleUnit::Session && limit > 0 && !self.reconfigured {
+            let states = [SampleState::Generating, SampleState::AwaitingSessionEnd];
+            let running: u64 = states.iter().map(|&state| core.ledger().count(state)).sum();
+            assert!(running <= limit, "{running} trajectories are running");
+        }
     }
 
     /// A queue keeps its size, or shrinks towards it. What a failed step gives back, and what a

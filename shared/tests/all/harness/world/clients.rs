@@ -1,7 +1,7 @@
 //! Clients that ask, wait, come back and leave, and the environments of their sessions.
 
 use headway_shared::action::{Refusal, Reply};
-use headway_shared::config::JudgeNeeds;
+use headway_shared::config::{JudgeNeeds, SampleUnit};
 use headway_shared::id::{GroupId, RequestId, SessionId};
 use headway_shared::input::{EnvironmentOutcome, Input, Request, TurnType};
 use headway_shared::time::Span;
@@ -37,7 +37,10 @@ impl World {
         let per_group = u64::from(training.group_size);
         let group = grouped.then(|| {
             let first = (session - 1) / per_group;
-            GroupId(first * u64::from(self.plan.turns) + u64::from(turn))
+            match training.sample_unit {
+                SampleUnit::Turn => GroupId(first * u64::from(self.plan.turns) + u64::from(turn)),
+                SampleUnit::Session => GroupId(first),
+            }
         });
         let needs_nothing = self.bench.core.config().reward_judging.judge_needs == JudgeNeeds::Turn;
         let side = !grouped && self.percent(self.plan.side);
@@ -53,6 +56,12 @@ impl World {
         self.clients[client].request = Some(request.request);
         self.of_request.insert(request.request, client);
         self.give(Input::Request(request));
+        if self.percent(self.plan.faults.doubles) {
+            // The same session asks for something else at once, and does not care what becomes of it.
+            self.requests += 1;
+            let request = Request { request: RequestId(self.requests), ..request };
+            self.give(Input::Request(request));
+        }
         if self.percent(self.plan.faults.client_leaves) {
             let left = Input::ClientLeft { request: request.request };
             let span = self.wait(self.plan.generate);
@@ -85,7 +94,11 @@ impl World {
         self.clients[client].request = None;
         self.clients[client].turn += 1;
         let think = self.wait(self.plan.think);
-        if reply == Reply::Failed {
+        if reply == Reply::Failed && !self.plan.environments && self.draw(2) == 0 {
+            // It asks again in the same session.
+            self.clients[client].turn -= 1;
+            self.after(think, Event::Act(client, session));
+        } else if reply == Reply::Failed {
             self.give(Input::SessionEnded { session: SessionId(session) });
             self.replace(client, session);
         } else if self.plan.environments {
