@@ -2,6 +2,7 @@
 
 pub(crate) mod compare;
 pub(crate) mod import;
+pub(crate) mod plan;
 pub(crate) mod plot;
 pub(crate) mod replay;
 pub(crate) mod simulate;

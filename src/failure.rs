@@ -6,6 +6,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use headway_shared::config::Diagnostics;
+use headway_sim::plan::PlanError;
 use headway_sim::sweep::Misfit;
 
 use crate::terminal::{self, quoted};
@@ -83,6 +84,17 @@ impl Failure {
 impl From<Diagnostics> for Failure {
     fn from(diagnostics: Diagnostics) -> Self {
         Self::Diagnosed(diagnostics)
+    }
+}
+
+impl From<PlanError> for Failure {
+    fn from(error: PlanError) -> Self {
+        match error {
+            PlanError::Scenario(diagnostics) => Self::Diagnosed(diagnostics),
+            PlanError::Misfit(misfit) => Self::Misfit(misfit),
+            PlanError::TooFew(_) | PlanError::TooMany(_) => Self::input(error),
+            PlanError::Run(_) => Self::broken(error),
+        }
     }
 }
 

@@ -5,6 +5,10 @@ use headway_sim::compare::Difference;
 use headway_sim::report::number;
 use headway_sim::report::results::Results;
 
+mod plan;
+
+pub(crate) use plan::plan;
+
 /// How a metric is written.
 #[derive(Clone, Copy)]
 enum Form {

@@ -13,7 +13,7 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
-use commands::{compare, import, plot, replay, simulate, sweep};
+use commands::{compare, import, plan, plot, replay, simulate, sweep};
 use failure::Failure;
 
 /// Predict and control off-policy staleness in asynchronous RL.
@@ -32,6 +32,7 @@ enum Command {
     Simulate(simulate::Args),
     Sweep(sweep::Args),
     Compare(compare::Args),
+    Plan(plan::Args),
     Plot(plot::Args),
     Replay(replay::Args),
     Import(import::Args),
@@ -43,6 +44,7 @@ impl Command {
             Self::Simulate(args) => simulate::run(args),
             Self::Sweep(args) => sweep::run(args),
             Self::Compare(args) => compare::run(args),
+            Self::Plan(args) => plan::run(args),
             Self::Plot(args) => plot::run(args),
             Self::Replay(args) => replay::run(args),
             Self::Import(args) => import::run(args),

@@ -4,7 +4,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use clap::ValueEnum;
-use headway_shared::config::{Layers, Table};
+use headway_shared::config::{Diagnostic, Findings, Layers, Origin, Sources, Syntax, Table};
+use headway_sim::plan::constraint::Constraint;
 use headway_sim::scenario::Scenario;
 
 use crate::failure::Failure;
@@ -83,6 +84,24 @@ pub(crate) fn load(path: &Path, overrides: &Overrides, more: &[String]) -> Resul
     let base = path.parent().unwrap_or(Path::new("."));
     let (scenario, _) = Scenario::load(&layers, base)?;
     Ok(Loaded { scenario, tree })
+}
+
+/// Reads what is given with `--constraint`.
+pub(crate) fn constraints(texts: &[String]) -> Result<Vec<Constraint>, Failure> {
+    let (mut sources, findings) = (Sources::default(), Findings::default());
+    let mut constraints = Vec::new();
+    for text in texts {
+        let source = sources.add(Syntax::Set, "--constraint", text);
+        match Constraint::parse(text) {
+            Ok(constraint) => constraints.push(constraint),
+            Err(error) => {
+                let origin = Origin { source, start: 0, end: text.len() };
+                findings.push(Diagnostic::error(origin, error.to_string()).help(error.help()));
+            }
+        }
+    }
+    findings.finish(sources)?;
+    Ok(constraints)
 }
 
 fn read(path: &Path) -> Result<String, Failure> {

@@ -4,6 +4,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use headway_shared::config::{Diagnostic, Diagnostics};
+use headway_sim::plan::Planning;
+use headway_sim::plan::results::PlanResults;
 use headway_sim::report::folder::Folder;
 use headway_sim::report::json;
 use headway_sim::report::plot::{self, Picture};
@@ -17,7 +19,10 @@ use crate::terminal::{self, quoted};
 
 /// Shows on stderr what is suspicious about the points of a plan: once what several of them have.
 pub(crate) fn warn(plan: &Plan) {
-    let points = plan.points();
+    warn_of(plan.points());
+}
+
+fn warn_of(points: &[Planned]) {
     let mut shown: Vec<&Diagnostic> = Vec::new();
     for item in points.iter().flat_map(|point| &point.warnings.items) {
         if shown.iter().any(|other| is_same(item, other)) {
@@ -92,6 +97,44 @@ pub(crate) fn save(
         folder.write(&name, &bytes).map_err(unwritable)?;
     }
     commit(folder, to)
+}
+
+/// Stages the tables and plots of a plan and puts them in their places; says in words where.
+pub(crate) fn save_plan(
+    mut folder: Folder,
+    to: &Path,
+    results: &PlanResults,
+) -> Result<String, Failure> {
+    let unwritable = |error: io::Error| Failure::unwritable(to, &error);
+    for picture in &plot::draw_plan(results).map_err(Failure::broken)? {
+        stage(&mut folder, picture).map_err(unwritable)?;
+    }
+    for (name, bytes) in results.files().map_err(unwritable)? {
+        folder.write(&name, &bytes).map_err(unwritable)?;
+    }
+    commit(folder, to)
+}
+
+/// Says on stderr which layouts were left out of a plan and why, what is suspicious about the
+/// chosen split, and which splits cannot run.
+pub(crate) fn warn_of_plan(planning: &Planning) {
+    for (layout, misfit) in &planning.left_out {
+        terminal::note(&format!("{} is left out:", layout.word()));
+        terminal::diagnose(&misfit.diagnostics);
+    }
+    let failed = planning.options.iter().filter(|option| option.failed.is_some());
+    for option in failed {
+        let what = option.failed.as_deref().unwrap_or_default();
+        let words = option.candidate.split.words();
+        terminal::note(&format!("warning: {words}: {what}; it cannot be chosen"));
+    }
+    let Some(chosen) = planning.chosen else { return };
+    let planned = &planning.options[chosen].candidate.planned;
+    warn_of(std::slice::from_ref(planned));
+    if let Some(trouble) = planning.trouble.iter().find(|trouble| trouble.point == chosen) {
+        let Trouble { replication, what, .. } = trouble;
+        terminal::note(&format!("warning: the choice: replication {replication} {what}"));
+    }
 }
 
 /// Stages both files of a picture.

@@ -19,6 +19,10 @@ impl Bar {
 }
 
 impl Progress for Bar {
+    fn more(&self, runs: usize) {
+        self.0.inc_length(runs as u64);
+    }
+
     fn run_ended(&self) {
         self.0.inc(1);
     }

@@ -20,6 +20,7 @@ mod all {
     mod outcome;
     mod pages;
     mod pipe;
+    mod plan;
     mod purity;
     mod readme;
     mod record;

@@ -63,6 +63,7 @@
 //! | [`scenario`] | scenario files: reading them, and checking that they can make progress |
 //! | [`run`] | one run: the core, the world, the observer, and the record |
 //! | [`sweep`], [`compare`] | grids, and differences in pairs |
+//! | [`plan`] | how to split GPUs over the loops |
 //! | [`stats`] | intervals, warm-up |
 //! | [`report`] | tables, CSV, JSON and plots, the same bytes everywhere |
 //! | [`rates`] | how fast replicas generate: tables by name |
@@ -71,6 +72,7 @@
 pub mod compare;
 pub mod import;
 pub mod kernel;
+pub mod plan;
 pub mod rates;
 pub mod report;
 pub mod run;

@@ -10,9 +10,14 @@ mod clients;
 mod columns;
 mod distribution;
 mod faults;
+mod plan_table;
+mod resources;
 mod serving;
 mod words;
 mod world;
+
+pub(crate) use capacity::Loads;
+pub use resources::{Layout, PlanSettings, Resources};
 
 use std::path::{Path, PathBuf};
 
@@ -89,6 +94,10 @@ pub struct Scenario {
     pub config: Config,
     /// `[world]`
     pub world: WorldConfig,
+    /// How many GPUs the loops of `[world]` take; no run depends on it.
+    pub resources: Resources,
+    /// `[plan]`; no run depends on it.
+    pub plan: PlanSettings,
     /// The table of rates that `[world.serving]` names: it says how many GPUs a replica has, and for
     /// what lengths its decode law holds; `None` where the law is written out.
     pub rates: Option<RateTable>,
@@ -125,7 +134,7 @@ impl Scenario {
             let (Ok(diagnostics) | Err(diagnostics)) = document.finish();
             return Err(diagnostics);
         }
-        let (head, config, (world, rates)) = {
+        let (head, config, (world, rates, resources), plan) = {
             let Document { sources, root, findings } = &mut document;
             let mut reader = Reader::new(root, sources.start(), findings);
             let head = head(reader.table("scenario"));
@@ -136,8 +145,9 @@ impl Scenario {
             let mut columns = Columns::new(base, sources, findings);
             let variant = |set: &[String]| variant(layers, set);
             let world = world::read(&mut reader, &mut columns, findings, &variant);
+            let plan = plan_table::read(reader.table("plan"), findings);
             reader.finish();
-            (head, config, world)
+            (head, config, world, plan)
         };
         check_sections(&document, &config);
         if !document.findings.has_errors() {
@@ -159,6 +169,8 @@ impl Scenario {
             cases: head.cases,
             config,
             world,
+            resources,
+            plan,
             rates,
             layers: layers.clone(),
             base: base.to_owned(),
@@ -180,6 +192,20 @@ impl Scenario {
     /// What is wrong with an assignment, or with the scenario that comes of them.
     pub fn with_sets(&self, assignments: &[String]) -> Result<(Self, Diagnostics), Diagnostics> {
         Self::load(&assignments.iter().fold(self.layers.clone(), Layers::set), &self.base)
+    }
+
+    /// An error about the value of a key, at the place where it is written.
+    #[must_use]
+    pub fn error_at(&self, path: &str, message: &str, help: &str) -> Diagnostics {
+        let document = match self.layers.merge() {
+            Ok(document) => document,
+            Err(diagnostics) => return diagnostics,
+        };
+        check::place(&document.root, path).into_iter().for_each(|origin| {
+            document.findings.push(Diagnostic::error(origin, message).help(help));
+        });
+        let (Ok(diagnostics) | Err(diagnostics)) = document.finish();
+        diagnostics
     }
 
     /// One of its named variants.

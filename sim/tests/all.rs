@@ -10,6 +10,8 @@ mod all {
     mod goldens;
     mod import;
     mod panics;
+    mod plan;
+    mod plan_results;
     mod properties;
     mod published;
     mod random_worlds;

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use headway_sim::plan::results::PlanResults;
 use headway_sim::report::folder::Folder;
 use headway_sim::report::plot;
 use headway_sim::report::results::Results;
@@ -21,11 +22,15 @@ pub(crate) struct Args {
 
 /// Runs the command.
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
-    let results = Results::read(&args.dir).map_err(|error| {
-        let help = "name a folder that `headway sweep` or `headway simulate` wrote";
+    let unreadable = |error| {
+        let help = "name a folder that `headway sweep`, `simulate` or `plan` wrote";
         Failure::input(format!("{error}\nhelp: {help}"))
-    })?;
-    let pictures = plot::draw(&results).map_err(Failure::broken)?;
+    };
+    let pictures = match PlanResults::read(&args.dir).map_err(unreadable)? {
+        Some(plan) => plot::draw_plan(&plan),
+        None => plot::draw(&Results::read(&args.dir).map_err(unreadable)?),
+    };
+    let pictures = pictures.map_err(Failure::broken)?;
     let to = args.out.as_ref().unwrap_or(&args.dir);
     let unwritable = |error| Failure::unwritable(to, &error);
     let mut folder = Folder::open(to).map_err(unwritable)?;

@@ -14,10 +14,11 @@ fn every_command_explains_its_options() {
         "--jobs",
         "--replications",
     ];
-    let options: [(&str, &[&str], &[&str]); 6] = [
+    let options: [(&str, &[&str], &[&str]); 7] = [
         ("simulate", &shared, &["--record", "--replication "]),
         ("sweep", &shared, &["--over", "0..16", "cases"]),
         ("compare", &shared, &["--set-a", "--set-b", "--case-a", "--case-b"]),
+        ("plan", &shared, &["--gpus", "--over", "--constraint", "--exhaustive"]),
         ("plot", &["--out"], &["<DIR>"]),
         ("replay", &[], &["<RECORD>"]),
         ("import", &[], &["azure-llm"]),

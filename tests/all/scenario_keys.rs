@@ -34,6 +34,7 @@ step = { kind = "constant", sec = 30 }
 [world.weights]
 transfer = { kind = "constant", sec = 1 }
 [world.faults]
+[plan]
 "#,
     r#"
 [scenario]
@@ -113,8 +114,11 @@ fn keys_of_the_parser(kinds: &BTreeSet<String>) -> BTreeMap<String, BTreeSet<Str
 fn columns_of_the_page() -> BTreeMap<(String, String), BTreeSet<String>> {
     let mut columns: BTreeMap<(String, String), BTreeSet<String>> = BTreeMap::new();
     let (mut section, mut column) = (String::new(), String::new());
+    let mut in_example = false;
     for line in blessed::text(PAGE).lines() {
-        if let Some(heading) = line.strip_prefix('#') {
+        in_example ^= line.starts_with("```");
+        // A comment in an example is no heading.
+        if let Some(heading) = line.strip_prefix('#').filter(|_| !in_example) {
             section = heading.trim_start_matches('#').trim().trim_matches(['`', '[', ']']).into();
         }
         let Some(cell) = line.strip_prefix("| ").and_then(|line| line.split(" |").next()) else {

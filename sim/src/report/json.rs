@@ -46,7 +46,7 @@ pub fn comparison(a: &Scenario, b: &Scenario, replications: u32, differences: &C
 
 /// A table as a list of objects, a row each: numbers where a cell holds one, null where it is
 /// empty.
-fn table(table: &Csv) -> Value {
+pub(crate) fn table(table: &Csv) -> Value {
     let cell = |cell: &String| if cell.is_empty() { Value::Null } else { scalar(cell) };
     let row = |cells: &Vec<String>| {
         table.header.iter().cloned().zip(cells.iter().map(cell)).collect::<Map<_, _>>().into()

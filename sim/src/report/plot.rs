@@ -7,6 +7,7 @@ mod histogram;
 mod page;
 mod panel;
 mod parts;
+mod plan;
 mod queues;
 mod refusals;
 mod staleness;
@@ -20,6 +21,7 @@ use plotters::drawing::DrawingAreaErrorKind;
 pub use page::Picture;
 
 use super::results::{Kind, Results};
+use crate::plan::results::PlanResults;
 use curve::Curve;
 
 /// Why a picture could not be drawn.
@@ -60,6 +62,14 @@ pub fn draw(results: &Results) -> Result<Vec<Picture>, PlotError> {
         pictures.push(histogram::draw(&curve)?);
     }
     Ok(pictures)
+}
+
+/// Draws the plots of a plan: throughput against staleness, and idle shares by split.
+///
+/// # Errors
+/// A picture could not be laid out or encoded.
+pub fn draw_plan(plan: &PlanResults) -> Result<Vec<Picture>, PlotError> {
+    Ok(vec![plan::front(plan)?, plan::idle(plan)?])
 }
 
 #[cfg(test)]

@@ -1,11 +1,11 @@
 //! What can be said about a scenario before it runs: what must fail, and what looks like trouble.
 
 use headway_shared::config::{
-    Config, Diagnostic, Document, JudgeNeeds, Origin, SampleUnit, SyncMode, Table, keys,
+    Config, Diagnostic, Document, JudgeNeeds, Origin, SyncMode, Table, keys,
 };
 use headway_shared::time::Span;
 
-use super::capacity;
+use super::capacity::{self, Loads};
 use crate::kernel::sampler::Distribution;
 use crate::world::settings::{Arrivals, ClientKind, JudgeLatency, Transfer, WorldConfig};
 
@@ -27,19 +27,8 @@ pub(super) fn check(document: &Document, config: &Config, world: &WorldConfig) {
 }
 
 impl Checked<'_> {
-    /// Where a key is written; else its nearest table that is; else the top of the document.
     fn place(&self, path: &str) -> Option<Origin> {
-        let root: &Table = &self.document.root;
-        let mut path = path;
-        loop {
-            if let Some(entry) = keys::locate(root, path) {
-                return Some(entry.node.origin);
-            }
-            match path.rsplit_once('.') {
-                Some((table, _)) => path = table,
-                None => return root.entries().next().map(|entry| entry.key_origin),
-            }
-        }
+        place(&self.document.root, path)
     }
 
     pub(super) fn error(&self, path: &str, message: impl Into<String>, help: impl Into<String>) {
@@ -69,12 +58,9 @@ impl Checked<'_> {
     fn weights(&self) {
         let serving = &self.config.policy_serving;
         let weights = &self.world.weights;
-        let (fastest_transfer, transfer) = match &weights.transfer {
-            Transfer::Time(time) => (time.min(), time.mean()),
-            Transfer::Link { copy_sec, shared: false } => (*copy_sec, *copy_sec),
-            Transfer::Link { copy_sec, shared: true } => {
-                (*copy_sec, copy_sec * f64::from(self.world.serving.replicas))
-            }
+        let fastest_transfer = match &weights.transfer {
+            Transfer::Time(time) => time.min(),
+            Transfer::Link { copy_sec, .. } => *copy_sec,
         };
         self.unreachable(
             "policy_serving.save_timeout_sec",
@@ -94,7 +80,7 @@ impl Checked<'_> {
             weights.load.min(),
             "load",
         );
-        let sync = transfer + weights.load.mean();
+        let sync = self.loads().sync_sec();
         let pauses = matches!(
             serving.sync_mode,
             SyncMode::PauseDrain | SyncMode::PauseAbort | SyncMode::PauseKeep
@@ -131,7 +117,7 @@ impl Checked<'_> {
                 };
                 let clients = &self.world.clients;
                 let shortest = clients.prompt_tokens.min() + clients.output_tokens.min();
-                let usual = self.sample_tokens();
+                let usual = self.loads().sample_tokens();
                 (at(shortest, judge.verdict_tokens.min()), at(usual, judge.verdict_tokens.mean()))
             }
         };
@@ -184,7 +170,7 @@ impl Checked<'_> {
         let Config { policy_training: training, reward_judging: judging, .. } = self.config;
         let one_turn = at_most_one(&clients.turns);
         let environment = matches!(&clients.kind, ClientKind::Slots(slots) if slots.environment);
-        let trajectories = self.trajectories();
+        let trajectories = self.loads().trajectories();
         let needs_state = judging.judge_needs == JudgeNeeds::NextState && !trajectories;
         if needs_state && one_turn && !environment {
             self.error(
@@ -226,23 +212,8 @@ impl Checked<'_> {
         self.supply();
     }
 
-    /// A sample is the trajectory of a session.
-    pub(super) fn trajectories(&self) -> bool {
-        self.config.policy_training.sample_unit == SampleUnit::Session
-    }
-
-    /// Turns of a sample, on average.
-    pub(super) fn turns_of_sample(&self) -> f64 {
-        if self.trajectories() { self.world.clients.turns.mean().max(1.0) } else { 1.0 }
-    }
-
-    /// Tokens of a sample, its prompt included, on average; later turns of a session, which have
-    /// longer prompts where a sample is a turn, count as the first.
-    pub(super) fn sample_tokens(&self) -> f64 {
-        let clients = &self.world.clients;
-        let turns = self.turns_of_sample();
-        let growth = (turns - 1.0) * clients.growth_tokens.mean();
-        clients.prompt_tokens.mean() + turns * clients.output_tokens.mean() + growth
+    const fn loads(&self) -> Loads<'_> {
+        Loads { config: self.config, world: self.world }
     }
 
     /// A finite source that cannot fill one batch.
@@ -261,7 +232,7 @@ impl Checked<'_> {
             (limit, 0) => limit,
             (limit, arrivals) => limit.min(arrivals),
         };
-        let (most, what) = match self.trajectories() {
+        let (most, what) = match self.loads().trajectories() {
             true => (sessions as f64, "sessions"),
             false => (sessions as f64 * clients.turns.max(), "turns"),
         };
@@ -273,6 +244,20 @@ impl Checked<'_> {
                 format!("nothing can be trained: {most} {what} come, and a batch needs {batch}"),
                 "let more come, or write a smaller `batch_size`, or a `max_batch_wait_sec`",
             );
+        }
+    }
+}
+
+/// Where a key is written; else its nearest table that is; else the top of the document.
+pub(super) fn place(root: &Table, path: &str) -> Option<Origin> {
+    let mut path = path;
+    loop {
+        if let Some(entry) = keys::locate(root, path) {
+            return Some(entry.node.origin);
+        }
+        match path.rsplit_once('.') {
+            Some((table, _)) => path = table,
+            None => return root.entries().next().map(|entry| entry.key_origin),
         }
     }
 }

@@ -3,7 +3,8 @@
 use headway_shared::config::{Diagnostic, Findings, Node, Reader, Value};
 
 use super::columns::Columns;
-use super::world::SHARE;
+use super::resources::Resources;
+use super::world::{MOST_GPUS, SHARE};
 use crate::rates::{self, RateTable};
 use crate::world::replica::{DecodeLaw, DecodeLawError, ReplicaSpec};
 use crate::world::settings::Serving;
@@ -16,9 +17,12 @@ pub(super) fn read(
     mut table: Reader<'_>,
     columns: &mut Columns<'_>,
     findings: &Findings,
+    resources: &mut Resources,
 ) -> (Serving, Option<RateTable>) {
     let replicas = table.u32("replicas", 1, 1..=10_000);
     let (decode, rates) = decode(&mut table, columns, findings);
+    let measured = rates.as_ref().and_then(|rates| rates.gpus_per_replica).unwrap_or(1);
+    resources.serving_gpus = table.u32("gpus_per_replica", measured, 1..=MOST_GPUS);
     let measured = rates.as_ref().and_then(|rates| rates.prefill_tokens_per_sec);
     let prefill = table.float("prefill_tokens_per_sec", measured.unwrap_or(0.0), 0.0..=1e12);
     let kv_tokens = table.u64("kv_tokens", 0, 0..=1 << 50);

@@ -6,6 +6,7 @@ use headway_shared::time::Span;
 use super::clients;
 use super::columns::Columns;
 use super::distribution::{Unit, optional, required};
+use super::resources::Resources;
 use super::{faults, serving};
 use crate::rates::RateTable;
 use crate::world::settings::{
@@ -17,29 +18,35 @@ pub(super) const SHARE: std::ops::RangeInclusive<f64> = 0.0..=1.0;
 /// Any rate or time that is not zero.
 const POSITIVE: std::ops::RangeInclusive<f64> = 1e-9..=1e12;
 
+/// More GPUs than any replica has.
+pub(super) const MOST_GPUS: u32 = 10_000;
+
 /// Gives the scheduling sections under some more assignments.
 pub(super) type Variant<'a> = &'a dyn Fn(&[String]) -> Result<Config, Diagnostics>;
 
-/// Reads `[world]`, and gives the table of rates that it names, if it does.
+/// Reads `[world]`; gives the table of rates that it names, if it does, and which resources it says
+/// its loops take.
 pub(super) fn read(
     reader: &mut Reader<'_>,
     columns: &mut Columns<'_>,
     findings: &Findings,
     variant: Variant<'_>,
-) -> (WorldConfig, Option<RateTable>) {
+) -> (WorldConfig, Option<RateTable>, Resources) {
     let mut world = reader.table("world");
-    let (serving, rates) = serving::read(world.table("serving"), columns, findings);
+    let mut resources = Resources::default();
+    let serving = world.table("serving");
+    let (serving, rates) = serving::read(serving, columns, findings, &mut resources);
     let config = WorldConfig {
         serving,
         clients: clients::read(world.table("clients"), columns),
         environment: environment(world.table("environment"), columns),
-        judge: judge(world.table("judge"), columns),
+        judge: judge(world.table("judge"), columns, &mut resources),
         trainer: trainer(world.table("trainer"), columns),
         weights: weights(world.table("weights"), columns),
         faults: faults::read(world.table("faults"), columns, variant),
     };
     world.finish();
-    (config, rates)
+    (config, rates, resources)
 }
 
 fn environment(mut table: Reader<'_>, columns: &mut Columns<'_>) -> Environment {
@@ -53,7 +60,7 @@ fn environment(mut table: Reader<'_>, columns: &mut Columns<'_>) -> Environment 
     environment
 }
 
-fn judge(mut table: Reader<'_>, columns: &mut Columns<'_>) -> Judge {
+fn judge(mut table: Reader<'_>, columns: &mut Columns<'_>, resources: &mut Resources) -> Judge {
     let by_tokens = table.has("read_tokens_per_sec") || table.has("write_tokens_per_sec");
     let latency = if by_tokens {
         if table.has("vote") {
@@ -74,10 +81,13 @@ fn judge(mut table: Reader<'_>, columns: &mut Columns<'_>) -> Judge {
     } else {
         JudgeLatency::Time(required(&mut table, "vote", Unit::Seconds, columns))
     };
+    let quota = table.u32("quota", 0, 0..=u32::MAX);
+    resources.judge_replicas = table.u32("replicas", 1, 1..=10_000);
+    resources.judge_gpus = table.u32("gpus_per_replica", 0, 0..=MOST_GPUS);
     let judge = Judge {
         latency,
         verdict_tokens: optional(&mut table, "verdict_tokens", Unit::Count, 0.0, columns),
-        quota: table.u32("quota", 0, 0..=u32::MAX),
+        quota: quota.saturating_mul(resources.judge_replicas),
         finishes_abandoned: table.boolean("finishes_abandoned", false),
         invalid_share: table.float("invalid_share", 0.0, SHARE),
         failed_share: table.float("failed_share", 0.0, SHARE),

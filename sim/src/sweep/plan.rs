@@ -30,6 +30,19 @@ pub struct Planned {
     pub warnings: Diagnostics,
 }
 
+impl Planned {
+    /// The point of `base` with `set`.
+    ///
+    /// # Errors
+    /// What is wrong with that.
+    pub fn new(base: &Scenario, values: Vec<String>, set: Vec<String>) -> Result<Self, Misfit> {
+        match base.with_sets(&set) {
+            Ok((scenario, warnings)) => Ok(Self { values, set, scenario, warnings }),
+            Err(diagnostics) => Err(Misfit { set, diagnostics, fitting: None }),
+        }
+    }
+}
+
 /// Points, and which replications of each are run.
 #[derive(Clone, Debug)]
 pub struct Plan {
@@ -52,6 +65,9 @@ pub struct Misfit {
 
 /// What is told while a plan runs.
 pub trait Progress: Sync {
+    /// So many more runs are to come: what nobody knew when the first began.
+    fn more(&self, _runs: usize) {}
+
     /// One more run has ended.
     fn run_ended(&self);
 }
@@ -93,20 +109,30 @@ impl Plan {
         let mut misfit = None;
         for choices in grid(axes) {
             let values = choices.iter().map(|choice| choice.label.clone()).collect();
-            let set: Vec<String> =
-                choices.iter().flat_map(|choice| choice.set.iter().cloned()).collect();
-            match base.with_sets(&set) {
-                Ok((scenario, warnings)) => {
-                    points.push(Planned { values, set, scenario, warnings });
-                }
-                Err(diagnostics) => {
-                    misfit.get_or_insert(Misfit { set, diagnostics, fitting: None });
+            let set = choices.iter().flat_map(|choice| choice.set.iter().cloned()).collect();
+            match Planned::new(base, values, set) {
+                Ok(planned) => points.push(planned),
+                Err(refused) => {
+                    misfit.get_or_insert(refused);
                 }
             }
         }
         if let Some(misfit) = misfit {
             return Err(Misfit { fitting: fitting(axes, &points), ..misfit });
         }
+        let keys = axes.iter().map(|axis| axis.key.clone()).collect();
+        Ok(Self::of(kind, base, keys, points, replications))
+    }
+
+    /// Plans these points, whose values belong to `keys`.
+    #[must_use]
+    pub fn of(
+        kind: Kind,
+        base: &Scenario,
+        keys: Vec<String>,
+        points: Vec<Planned>,
+        replications: Range<u32>,
+    ) -> Self {
         let meta = Meta {
             kind,
             version: env!("CARGO_PKG_VERSION").into(),
@@ -115,10 +141,10 @@ impl Plan {
             scenario_digest: base.digest().to_string(),
             seed: base.seed,
             replications: replications.len() as u32,
-            keys: axes.iter().map(|axis| axis.key.clone()).collect(),
+            keys,
             plots: Vec::new(),
         };
-        Ok(Self { meta, points, replications })
+        Self { meta, points, replications }
     }
 
     /// Its points, in order.

@@ -10,7 +10,7 @@ use plotters::style::text_anchor::{HPos, VPos};
 use plotters::style::{Color, RGBColor, ShapeStyle, WHITE};
 
 use super::axis::Axis;
-use super::canvas::Canvas;
+use super::canvas::{Canvas, font};
 use super::theme::{self, GRID, INK, Marker, Style, TEXT, px};
 use super::{Drawn, PlotError};
 
@@ -41,6 +41,8 @@ pub(crate) struct Panel<'c> {
     plane: Plane<'c>,
     /// The ends of the vertical axis.
     range: (f64, f64),
+    /// The ends of the horizontal axis.
+    across: (f64, f64),
     /// The whole picture, in units from its corner.
     page: Area<'c>,
 }
@@ -56,7 +58,7 @@ impl<'c> Panel<'c> {
             .y_label_area_size(px(labels(y)))
             .build_cartesian_2d(x.range.0..x.range.1, y.range.0..y.range.1)?;
         let plane = chart.plotting_area().clone();
-        let panel = Self { plane, range: y.range, page: area.use_screen_coord() };
+        let panel = Self { plane, range: y.range, across: x.range, page: area.use_screen_coord() };
         panel.draw_axes(x, y)?;
         Ok(panel)
     }
@@ -174,6 +176,63 @@ impl<'c> Panel<'c> {
     pub(crate) fn note(&self, (x, y): (f64, f64), words: &str) -> Drawn {
         let (x, y) = self.at(x, y);
         self.text(words, theme::text(TEXT, HPos::Center, VPos::Bottom), x, y - px(6))
+    }
+
+    /// A point with its intervals in both directions; a weak one is small and pale.
+    pub(crate) fn spot(
+        &self,
+        (x, y): (f64, f64),
+        (across, up): (f64, f64),
+        style: Style,
+        strong: bool,
+    ) -> Drawn {
+        if strong {
+            self.whisker(x, y, up, style)?;
+            let stroke = style.color.stroke_width(5);
+            let (low, high) = self.across;
+            let ends = [(x - across).max(low), (x + across).min(high)];
+            self.line(&ends.map(|x| self.at(x, y)), stroke)?;
+            return mark(&self.page, self.at(x, y), style);
+        }
+        let pale = style.color.mix(0.35).filled();
+        Ok(self.page.draw(&Circle::new(self.at(x, y), px(3), pale))?)
+    }
+
+    /// Names of points, beside them where there is room; those that come first keep theirs.
+    pub(crate) fn names(&self, names: &[((f64, f64), String)]) -> Drawn {
+        let ends = self.plane.get_pixel_range();
+        let height = px(TEXT + 4);
+        let mut taken: Vec<[i32; 4]> = names
+            .iter()
+            .map(|((x, y), _)| {
+                let (x, y) = self.at(*x, *y);
+                [x - px(6), y - px(6), x + px(6), y + px(6)]
+            })
+            .collect();
+        for ((x, y), name) in names {
+            let (x, y) = self.at(*x, *y);
+            let width = font::width(name, f64::from(px(TEXT))) as i32;
+            // Below right, above left, above right, below left, each a little off the marker.
+            let (right, left) = (x + px(9), x - px(9) - width);
+            let (above, below) = (y - px(8) - height, y + px(8));
+            let places = [(right, below), (left, above), (right, above), (left, below)];
+            let room = |&(left, top): &(i32, i32)| {
+                let fits = left >= ends.0.start && left + width <= ends.0.end;
+                let fits = fits && top >= ends.1.start && top + height <= ends.1.end;
+                let apart = |other: &[i32; 4]| {
+                    left + width < other[0]
+                        || left > other[2]
+                        || top + height < other[1]
+                        || top > other[3]
+                };
+                fits && taken.iter().all(apart)
+            };
+            if let Some((left, top)) = places.into_iter().find(room) {
+                taken.push([left, top, left + width, top + height]);
+                self.text(name, theme::text(TEXT, HPos::Left, VPos::Top), left, top + px(2))?;
+            }
+        }
+        Ok(())
     }
 
     fn whisker(&self, x: f64, y: f64, half: f64, style: Style) -> Drawn {

@@ -1,0 +1,81 @@
+//! `headway plan`
+
+use std::path::PathBuf;
+
+use headway_sim::plan::results::PlanResults;
+use headway_sim::plan::{Planning, Task, plan};
+use headway_sim::report::folder::Folder;
+use headway_sim::sweep::over;
+
+use crate::failure::Failure;
+use crate::options::{self, Format, Loaded, Output, Overrides};
+use crate::progress::Bar;
+use crate::{headline, outcome, terminal};
+
+/// Split GPUs over serving, judge and trainer: throughput against staleness, the bottleneck, and
+/// what one more GPU brings
+#[derive(clap::Args)]
+pub(crate) struct Args {
+    /// The scenario, a TOML file
+    scenario: PathBuf,
+    /// GPUs that there are
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    gpus: u32,
+    /// What to try at each split: KEY=0,1,2,4 or KEY=0..16, several make a grid [default: `over`
+    /// of the scenario's [plan]]
+    #[arg(long, value_name = "KEY=VALUES")]
+    over: Vec<String>,
+    /// What a split must keep, such as "staleness_head_p99 <= 4"; repeatable, beside those of the
+    /// scenario's [plan]
+    #[arg(long, value_name = "METRIC<=NUMBER")]
+    constraint: Vec<String>,
+    /// Simulate every split, not only those around the best
+    #[arg(long)]
+    exhaustive: bool,
+    /// Runs of each split, two or more [default: the scenario's]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(2..=100_000))]
+    replications: Option<u32>,
+    #[command(flatten)]
+    overrides: Overrides,
+    #[command(flatten)]
+    output: Output,
+}
+
+/// Runs the command.
+pub(crate) fn run(args: &Args) -> Result<(), Failure> {
+    let Loaded { scenario, tree } = options::load(&args.scenario, &args.overrides, &[])?;
+    let over = if args.over.is_empty() { &scenario.plan.over } else { &args.over };
+    let axes = over::parse(over, &tree, &scenario.cases)?;
+    let task = Task {
+        scenario: &scenario,
+        gpus: args.gpus,
+        axes: &axes,
+        constraints: &options::constraints(&args.constraint)?,
+        replications: args.replications.unwrap_or(scenario.replications.max(2)),
+        exhaustive: args.exhaustive,
+        jobs: args.output.threads(),
+    };
+    let bar = Bar::new(0);
+    let planning = plan(&task, &bar)?;
+    drop(bar);
+    let results = PlanResults::of(&planning, &task);
+
+    let to = args.output.folder(&format!("{}/plan-{}", scenario.name, args.gpus));
+    let unwritable = |error| Failure::unwritable(&to, &error);
+    let folder = Folder::open(&to).map_err(unwritable)?;
+    let wrote = outcome::save_plan(folder, &to, &results)?;
+    terminal::data(&match args.output.format {
+        Format::Table => headline::plan(&results),
+        Format::Json => format!("{:#}\n", results.document().map_err(Failure::broken)?),
+        Format::Csv => String::from_utf8(results.points.to_bytes().map_err(Failure::broken)?)
+            .map_err(Failure::broken)?,
+    })?;
+    terminal::note(&wrote);
+    judge(&planning)
+}
+
+/// Says what else is to be known of the choice; that there is none is the answer no.
+fn judge(planning: &Planning) -> Result<(), Failure> {
+    outcome::warn_of_plan(planning);
+    if planning.chosen.is_some() { Ok(()) } else { Err(Failure::Negative) }
+}
