@@ -164,14 +164,18 @@ impl Scheduler {
     }
 
     /// The replica that the turn prefers of those whose weights it may use, in one pass.
+    ///
+    /// A turn that can wait does so where it prefers a replica that is loading weights it may use:
+    /// the first replica to load would take all that waits, and the others would stand idle.
     fn route(&self, slot: Slot, needs_place: bool) -> Result<usize, Refusal> {
         let turn = &self.turns[slot];
         let trains = turn.purpose == Purpose::Train;
         let floor = self.floor(slot);
-        let becomes_sample = trains && turn.sample == NONE && !self.goes_on(slot);
+        let begun = turn.sample != NONE || self.goes_on(slot);
+        let waits = begun || self.config.policy_serving.over_limit == OverLimit::Hold;
         let admits = |deploy: DeployVersion| {
             deploy >= floor
-                && !(becomes_sample && self.born_too_old(deploy))
+                && !(trains && !begun && self.born_too_old(deploy))
                 && (!needs_place || self.gate.capacity(&self.gate_view(deploy)) > 0)
         };
         let preferred = match self.config.policy_serving.routing {
@@ -189,8 +193,13 @@ impl Scheduler {
             }
             open = true;
             let load = (Some(replica.id) != preferred, replica.turns.len(), replica.id);
-            if best.is_none_or(|(least, _)| load < least) && admits(replica.deploy) {
-                best = Some((load, index));
+            if best.is_some_and(|(least, _)| load >= least) {
+                continue;
+            }
+            if admits(replica.deploy) {
+                best = Some((load, Some(index)));
+            } else if waits && self.coming_to(replica).is_some_and(admits) {
+                best = Some((load, None));
             }
         }
         if !whole {
@@ -199,7 +208,7 @@ impl Scheduler {
         if !open || (turn.sample == NONE && self.gate_window_closed()) {
             return Err(Refusal::WeightSync);
         }
-        best.map(|(_, index)| index).ok_or(Refusal::Stale)
+        best.and_then(|(_, index)| index).ok_or(Refusal::Stale)
     }
 
     /// A sample with these weights would be discarded as soon as it is admitted: not every gate

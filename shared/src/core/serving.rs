@@ -234,9 +234,8 @@ impl Scheduler {
     /// before the news of it came.
     fn newest_on(&self, index: usize) -> u32 {
         let replica = &self.replicas[index];
-        let coming = self.weights.current.as_ref().filter(|_| replica.sync.loads());
-        let coming = coming.map_or(0, |publication| publication.version.number());
-        replica.deploy.number().max(coming)
+        let coming = self.coming_to(replica).unwrap_or_default();
+        replica.deploy.max(coming).number()
     }
 
     /// A generation is complete, or counts as such.

@@ -8,7 +8,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::Scheduler;
-use super::state::Sync;
+use super::state::{Replica, Sync};
 use super::timers::due;
 use crate::action::{Action, InFlight, RunError};
 use crate::config::{KvOnSync, SyncMode};
@@ -111,6 +111,12 @@ impl Scheduler {
     /// The newest weights that a replica holds whole.
     pub(super) fn newest_deploy(&self) -> Option<DeployVersion> {
         self.replicas.iter().filter(|replica| replica.up()).map(|replica| replica.deploy).max()
+    }
+
+    /// The weights that a replica is loading.
+    pub(super) fn coming_to(&self, replica: &Replica) -> Option<DeployVersion> {
+        let current = self.weights.current.filter(|_| replica.sync.loads())?;
+        Some(DeployVersion::of(current.version))
     }
 
     fn publish(&mut self) {

@@ -1,9 +1,9 @@
 //! The happy path of each sync mode.
 
 use headway_shared::action::{Action, InFlight, Refusal, Reply};
-use headway_shared::config::{Aborted, Config, KvOnSync, SyncMode};
+use headway_shared::config::{Aborted, Config, KvOnSync, OverLimit, SyncMode};
 use headway_shared::id::{ReplicaId, RequestId};
-use headway_shared::input::Finish;
+use headway_shared::input::{Finish, WeightsEvent};
 
 use super::harness::{Bench, Decision, GOOD, R0, R1, secs};
 
@@ -123,6 +123,47 @@ fn in_flight_never_closes_and_swaps_under_what_runs() {
     bench.finish(a);
     let sample = bench.core.sample(bench.sample_of(a)).expect("outstanding");
     assert_eq!((sample.segments, sample.serving_skew()), (2, 1));
+}
+
+#[test]
+fn what_waits_for_new_weights_is_spread_over_all_replicas_that_load_them() {
+    let mut bench = Bench::new(|c| {
+        c.policy_training.max_head_off_policyness = 0;
+        c.policy_serving.over_limit = OverLimit::Hold;
+    });
+    bench.replica_up(R1, 0);
+    bench.scored(0, GOOD);
+    bench.scored(1, GOOD);
+    let waiting = [bench.request(2), bench.request(3)];
+    bench.end_step(true);
+    bench.save();
+    let started = |bench: &Bench, request| match bench.decision(request) {
+        Decision::Started { replica, .. } => Some(replica),
+        _ => None,
+    };
+    bench.load(R0);
+    assert_eq!(waiting.map(|request| started(&bench, request)), [Some(R0), None]);
+    bench.load(R1);
+    assert_eq!(waiting.map(|request| started(&bench, request)), [Some(R0), Some(R1)]);
+}
+
+#[test]
+fn a_load_that_fails_keeps_nothing_waiting_for_its_replica() {
+    let mut bench = Bench::new(|c| {
+        c.policy_training.max_head_off_policyness = 0;
+        c.policy_serving.over_limit = OverLimit::Hold;
+    });
+    bench.replica_up(R1, 0);
+    bench.scored(0, GOOD);
+    bench.scored(1, GOOD);
+    let waiting = [bench.request(2), bench.request(3)];
+    bench.end_step(true);
+    bench.save();
+    bench.load(R0);
+    bench.load_event(R1, WeightsEvent::TransferFailed(R1));
+    for request in waiting {
+        assert!(matches!(bench.decision(request), Decision::Started { replica: R0, .. }));
+    }
 }
 
 #[test]
