@@ -18,8 +18,6 @@ use estimate::{Block, Estimate, Subject};
 
 /// What the tool's own log lines hold, wherever they stand between the estimates.
 const LOG: &str = "[aiconfigurator]";
-/// The title of an estimate, with its mode in brackets.
-const TITLE: &str = "Performance Estimate (";
 /// The beginning of the header of `pareto.csv` and `best_config_topn.csv`.
 const SAVED: &str = "model,isl,osl,";
 
@@ -66,10 +64,10 @@ impl Estimates {
         while let Some(line) = lines.next()? {
             if line.text.contains(LOG) {
                 self.log(line.text, before, &mut announced);
-            } else if line.text.trim_start().starts_with(TITLE) {
+            } else if estimate::is_title(line.text) {
                 let (number, block) = (line.number, Block::begin(&line)?);
                 let (subject, estimate) = block.read(&mut lines)?;
-                self.same_subject(number, subject)?;
+                self.same_subject(number, &subject)?;
                 let fits = !take(&mut announced, estimate.batch_of_a_rank);
                 self.rows.push(Row { estimate, line: number, fits });
             } else if line.number == 1 && line.text.starts_with(SAVED) {
@@ -123,9 +121,9 @@ impl Estimates {
         }
     }
 
-    fn same_subject(&mut self, line: u64, subject: Subject) -> Result<(), ImportError> {
+    fn same_subject(&mut self, line: u64, subject: &Subject) -> Result<(), ImportError> {
         let first = self.subject.get_or_insert_with(|| subject.clone());
-        match first.difference(&subject) {
+        match first.difference(subject) {
             None => Ok(()),
             Some((what, expected, found)) => {
                 let problem = Problem::OtherEstimate { what, expected, found };

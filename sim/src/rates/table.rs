@@ -128,7 +128,11 @@ fn next(reader: &mut csv::Reader<&[u8]>, text: &str) -> Result<Option<Row>, Rate
         Err(error) => return Err(no_csv(before, &error)),
     }
     let start = cells.position().map_or(before, |position| position.byte() as usize);
-    let line = text.get(start..).and_then(|rest| rest.lines().next()).unwrap_or("");
+    // The reader has skipped blank lines, but its position is the one before them.
+    let rest = text.get(start..).unwrap_or("");
+    let row = rest.trim_start_matches(['\r', '\n']);
+    let start = text.len() - row.len();
+    let line = row.lines().next().unwrap_or("");
     let end = start + line.len();
     Ok(Some(Row { cells, start, end }))
 }

@@ -105,6 +105,9 @@ impl<'a> Columns<'a> {
                 }
             }
             let start = row.position().map_or(start, |position| position.byte() as usize);
+            // The reader has skipped blank lines, but its position is the one before them.
+            let rest = text.get(start..).unwrap_or("");
+            let start = text.len() - rest.trim_start_matches(['\r', '\n']).len();
             let cell = row.get(index).unwrap_or("").trim();
             match cell.parse::<f64>() {
                 Ok(value) if (0.0..=1e15).contains(&value) => values.push(value),

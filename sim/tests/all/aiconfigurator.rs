@@ -105,7 +105,7 @@ fn ranks_of_data_parallel_attention_make_one_replica() {
         .replace("Concurrency:      1\n", "Concurrency:      2\n");
     let rates = import(&[&text], None).unwrap();
     assert_eq!(rates.table.gpus_per_replica, Some(2));
-    assert_eq!(rates.table.points, [(2, 310.656)]);
+    assert_eq!(rates.table.points, [(2, 310.655)]);
     assert_eq!(rates.table.prefill_tokens_per_sec, Some(92005.7));
 }
 

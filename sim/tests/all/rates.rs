@@ -180,6 +180,7 @@ fn what_is_wrong_with_a_table_in_a_file_is_said_with_its_line() {
         ("batch,tokens\n1,60\n".into(), "rates.csv:1:1: there is no column `tokens_per_sec`"),
         (format!("{head}\n"), "rates.csv:1:1: no rows"),
         (format!("{head}\n1,60\n\n0,70\n"), "rates.csv:4:1: `0` is no `batch`"),
+        (format!("{head}\r\n1,60\r\n\r\n\r\n0,70\r\n"), "rates.csv:5:1: `0` is no `batch`"),
         (format!("{head}\n1.5,60\n"), "rates.csv:2:1: `1.5` is no `batch`"),
         (format!("{head}\n1,60\n2,\n"), "rates.csv:3:1: `tokens_per_sec` is missing"),
         (format!("{head}\n1,60\n2,fast\n"), "rates.csv:3:1: `fast` is no `tokens_per_sec`"),

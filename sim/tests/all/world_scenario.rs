@@ -141,6 +141,8 @@ fn a_column_is_read_from_a_file_and_its_faults_are_reported_at_their_line() {
 
     let bad = load(Some("id,sec\n1,2.5\n2,soon\n")).unwrap_err();
     assert!(bad.contains("t.csv:3:1: `soon` is no `sec`"), "{bad}");
+    let after_blanks = load(Some("id,sec\n1,2.5\n\n\n2,soon\n")).unwrap_err();
+    assert!(after_blanks.contains("t.csv:5:1: `soon` is no `sec`"), "{after_blanks}");
     assert!(load(Some("")).unwrap_err().contains("the file is empty"));
     assert!(load(Some("id,sec\n")).unwrap_err().contains("no rows"));
     let column = load(Some("id,secs\n1,2\n")).unwrap_err();

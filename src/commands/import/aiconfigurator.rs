@@ -24,7 +24,7 @@ pub(super) struct Printed {
 pub(super) fn run(Printed { files, source, output }: &Printed) -> Result<(), Failure> {
     let mut estimates = Estimates::default();
     for file in files {
-        let unread = |error| failure(file, error, |error| Failure::broken(error));
+        let unread = |error| failure(file, error, Failure::broken);
         estimates.read(open(file)?).map_err(unread)?;
     }
     let Some(last) = files.last() else { return Ok(()) };

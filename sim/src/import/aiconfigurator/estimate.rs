@@ -2,8 +2,11 @@
 
 use std::io::BufRead;
 
-use super::{LOG, Line, Lines, TITLE};
+use super::{LOG, Line, Lines};
 use crate::import::{ImportError, Problem};
+
+/// The title of an estimate, with its mode in brackets.
+const TITLE: &str = "Performance Estimate (";
 
 /// What an estimate is about, but for its batch.
 #[derive(Clone, Debug)]
@@ -96,7 +99,7 @@ impl Block {
             let text = line.text.trim();
             if text.starts_with("====") {
                 closed += 1;
-            } else if text.starts_with(TITLE) {
+            } else if is_title(text) {
                 return Err(self.wrong(Problem::CutShort));
             } else if let Some((key, value)) = text.split_once(':')
                 && !text.contains(LOG)
@@ -104,7 +107,12 @@ impl Block {
                 self.take(&line, key.trim(), value.trim())?;
             }
         }
-        self.end()
+        let cut_short = self.wrong(Problem::CutShort);
+        match self.end() {
+            // What closed it was the first line of the next estimate's box.
+            Err(_) if lines.next()?.is_some_and(|line| is_title(line.text)) => Err(cut_short),
+            end => end,
+        }
     }
 
     fn take(&mut self, line: &Line<'_>, key: &str, value: &str) -> Result<(), ImportError> {
@@ -167,6 +175,11 @@ impl Block {
     fn wrong(&self, problem: Problem) -> ImportError {
         ImportError::Wrong { line: self.line, column: 1, problem }
     }
+}
+
+/// Whether a line begins an estimate.
+pub(super) fn is_title(text: &str) -> bool {
+    text.trim_start().starts_with(TITLE)
 }
 
 fn count(line: &Line<'_>, key: &'static str, value: &str) -> Result<u32, ImportError> {
