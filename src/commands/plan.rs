@@ -12,8 +12,7 @@ use crate::options::{self, Format, Loaded, Output, Overrides};
 use crate::progress::Bar;
 use crate::{headline, outcome, terminal};
 
-/// Split GPUs over serving, judge and trainer: throughput against staleness, the bottleneck, and
-/// what one more GPU brings
+/// Split GPUs over serving, judge and trainer, and say which loop is the bottleneck.
 #[derive(clap::Args)]
 pub(crate) struct Args {
     /// The scenario, a TOML file

@@ -41,10 +41,15 @@ fn agrees(scenario: &Scenario, name: &str, theory: f64) {
 
 const FILTER: &str = "filter=\"zero_variance\"";
 
+/// The chance that each of four independent members has what one has with chance `p`.
+fn all_of_four(p: f64) -> f64 {
+    p * p * p * p
+}
+
 #[test]
 fn independent_members_are_filtered_as_often_as_all_of_them_agree() {
     let p: f64 = 0.7;
-    let theory = p.powi(4) + (1.0 - p).powi(4);
+    let theory = all_of_four(p) + all_of_four(1.0 - p);
     agrees(&grouped(&[FILTER, "world.judge.positive_share=0.7"]), "filtered_group_share", theory);
 }
 
@@ -56,13 +61,13 @@ fn prompts_that_all_solve_or_none_are_filtered_besides() {
         "world.judge.solved_share=0.3",
         "world.judge.hopeless_share=0.2",
     ];
-    agrees(&grouped(&set), "filtered_group_share", 0.5 + 0.5 * 2.0 * 0.5_f64.powi(4));
+    agrees(&grouped(&set), "filtered_group_share", 0.5 + 0.5 * 2.0 * all_of_four(0.5));
 }
 
 #[test]
 fn the_filter_divides_the_pace_of_a_run_that_serving_limits() {
     let p: f64 = 0.7;
-    let kept = 1.0 - p.powi(4) - (1.0 - p).powi(4);
+    let kept = 1.0 - all_of_four(p) - all_of_four(1.0 - p);
     let pace = |more: &[&str]| {
         // The trainer is never in the way, and weights are there at once.
         let more = [&["world.trainer.step.sec=0.001", "max_head_off_policyness=8"], more].concat();
