@@ -30,7 +30,9 @@ use std::sync::Arc;
 
 use headway_shared::action::{Action, OperatorReply};
 use headway_shared::core::{Fate, Scheduler};
-use headway_shared::id::{GroupId, PublicationId, ReplicaId, RequestId, SampleId, SessionId, VoteId};
+use headway_shared::id::{
+    GroupId, PublicationId, ReplicaId, RequestId, SampleId, SessionId, VoteId,
+};
 use headway_shared::input::Input;
 use headway_shared::metrics::Observer;
 use headway_shared::record::Decisions;
@@ -44,7 +46,7 @@ use crate::engine::{EngineCommand, Weights};
 use crate::judge::Judge;
 use crate::store::{Batch, Row, Writer};
 use crate::tokenizer::Tokenizer;
-use crate::trainer::TrainerCommand;
+use crate::trainer::{StepMetric, TrainerCommand};
 use book::Book;
 use effect::Effect;
 use message::{Completion, Wish};
@@ -90,6 +92,8 @@ struct Driver {
     awaiting: BTreeMap<SessionId, Vec<SampleId>>,
     votes: BTreeMap<VoteId, AbortHandle>,
     saved: Option<(PublicationId, Arc<Weights>)>,
+    /// What the step that is about to end has measured.
+    metrics: Vec<StepMetric>,
     /// Who waits for an operator's reply, in order.
     operators: VecDeque<Option<oneshot::Sender<OperatorReply>>>,
 
@@ -228,8 +232,10 @@ impl Driver {
         let digest = self.decisions.add(now, &actions);
         self.observer.observe(now, input, &actions, &self.scheduler);
         self.book.observe(input, &actions);
-        let input_row = Row::Input { seq, at: now, input: Box::new(input.clone()), actions: digest };
+        let input_row =
+            Row::Input { seq, at: now, input: Box::new(input.clone()), actions: digest };
         self.append(input_row);
+        self.append_end(seq, input);
         self.options.at(Point::AfterAppend);
         for &action in &actions {
             self.act(seq, action);
@@ -238,6 +244,20 @@ impl Driver {
         self.actions = actions;
         if self.seq.is_multiple_of(self.options.snapshot_every.max(1)) {
             self.snapshot();
+        }
+    }
+
+    /// What an input says of a vote or step.
+    fn append_end(&mut self, seq: u64, input: &Input) {
+        match *input {
+            Input::VoteEnded { vote, outcome, tokens, judge_version } => {
+                self.append(Row::VoteEnded { vote, seq, outcome, tokens, judge_version });
+            }
+            Input::StepEnded { step, ok } => {
+                let metrics = std::mem::take(&mut self.metrics);
+                self.append(Row::StepEnded { step, ok, metrics, seq });
+            }
+            _ => {}
         }
     }
 

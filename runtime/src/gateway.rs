@@ -66,11 +66,7 @@ pub(crate) struct Gate {
 }
 
 /// The routes, all of which [`openapi`] describes.
-pub fn router(
-    driver: DriverHandle,
-    tokenizer: Arc<dyn Tokenizer>,
-    options: Options,
-) -> Router {
+pub fn router(driver: DriverHandle, tokenizer: Arc<dyn Tokenizer>, options: Options) -> Router {
     let max_body = options.max_body;
     let has_admin = options.admin_token.is_some();
     let mut router = Router::new()
@@ -176,7 +172,6 @@ async fn readyz(State(gate): State<Arc<Gate>>) -> Response {
         Err(_) => Some("the driver does not answer".to_owned()),
     };
     let code = if reason.is_none() { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
-    let body =
-        json!({"ready": reason.is_none(), "reason": reason, "waits_for": status.waits_for});
+    let body = json!({"ready": reason.is_none(), "reason": reason, "waits_for": status.waits_for});
     (code, Json(body)).into_response()
 }

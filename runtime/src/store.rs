@@ -18,7 +18,7 @@ use std::path::{Path, PathBuf};
 use headway_shared::config::Config;
 use headway_shared::record::DECISION_VERSION;
 use headway_shared::replay::ReplayError;
-use rusqlite::{Connection, OpenFlags};
+use rusqlite::{Connection, OpenFlags, OptionalExtension};
 
 pub use read::{LiveSample, StoredInput, StoredSnapshot};
 pub use replay::{is_database, replay};
@@ -155,15 +155,14 @@ fn open_to_read(path: &Path) -> Result<(Connection, Config), StoreError> {
 
 /// Checks the header, and returns its configuration.
 fn header(connection: &Connection) -> Result<Config, StoreError> {
+    let tables = "SELECT count(*) FROM sqlite_master WHERE type = 'table' AND name = 'header'";
+    if connection.query_row(tables, [], |row| row.get::<_, u32>(0))? == 0 {
+        return Err(StoreError::NotARecord);
+    }
     let value = |key: &str| -> Result<String, StoreError> {
-        connection
-            .query_row("SELECT value FROM header WHERE key = ?1", [key], |row| row.get(0))
-            .map_err(|error| match error {
-                rusqlite::Error::QueryReturnedNoRows | rusqlite::Error::SqlInputError { .. } => {
-                    StoreError::NotARecord
-                }
-                error => error.into(),
-            })
+        let sql = "SELECT value FROM header WHERE key = ?1";
+        let value = connection.query_row(sql, [key], |row| row.get(0)).optional()?;
+        value.ok_or(StoreError::NotARecord)
     };
     if value("program")? != "headway" {
         return Err(StoreError::NotARecord);

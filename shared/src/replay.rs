@@ -135,8 +135,8 @@ impl Replayer {
     /// # Errors
     /// [`ReplayError::Snapshot`].
     pub fn restore(bytes: &[u8], inputs: u64) -> Result<Self, ReplayError> {
-        let scheduler = snapshot::from_bytes(bytes)
-            .map_err(|error| ReplayError::Snapshot { inputs, error })?;
+        let scheduler =
+            snapshot::from_bytes(bytes).map_err(|error| ReplayError::Snapshot { inputs, error })?;
         Ok(Self::at(scheduler, inputs))
     }
 

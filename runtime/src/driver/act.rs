@@ -43,13 +43,8 @@ impl Driver {
                 self.after_commit(seq, Effect::Save(publication, save));
             }
             Action::Load { publication, replica, version, in_flight, kv } => {
-                let load = |weights| EngineCommand::Load {
-                    publication,
-                    version,
-                    weights,
-                    in_flight,
-                    kv,
-                };
+                let load =
+                    |weights| EngineCommand::Load { publication, version, weights, in_flight, kv };
                 match self.saved_weights(publication) {
                     Some(weights) => {
                         let effect = Effect::Load(publication, replica, load(weights));

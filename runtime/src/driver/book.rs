@@ -57,9 +57,10 @@ impl Book {
             Input::GenerationEnded { request, attempt, .. } => self.stopped(*request, *attempt),
             Input::VoteEnded { vote, .. } => drop(self.votes.remove(vote)),
             Input::StepEnded { step, .. } if self.step == Some(*step) => self.step = None,
-            Input::Weights { publication, event: WeightsEvent::Saved | WeightsEvent::SaveFailed }
-                if self.saving == Some(*publication) =>
-            {
+            Input::Weights {
+                publication,
+                event: WeightsEvent::Saved | WeightsEvent::SaveFailed,
+            } if self.saving == Some(*publication) => {
                 self.saving = None;
             }
             Input::ReplicaUp { replica, .. } => drop(self.replicas.insert(*replica)),
@@ -133,9 +134,7 @@ impl Book {
         let mut ends = self.turn_ends();
         let (outcome, tokens, judge_version) = (VoteOutcome::Failed, 0, 0);
         let votes = self.votes.iter();
-        ends.extend(
-            votes.map(|&vote| Input::VoteEnded { vote, outcome, tokens, judge_version }),
-        );
+        ends.extend(votes.map(|&vote| Input::VoteEnded { vote, outcome, tokens, judge_version }));
         let event = WeightsEvent::SaveFailed;
         ends.extend(self.saving.map(|publication| Input::Weights { publication, event }));
         ends
@@ -146,11 +145,9 @@ impl Book {
 pub(crate) fn no_environment(action: Action) -> Option<Input> {
     match action {
         Action::ResetEnvironment { session, attempt }
-        | Action::StepEnvironment { session, attempt } => Some(Input::EnvironmentEnded {
-            session,
-            attempt,
-            outcome: EnvironmentOutcome::Failed,
-        }),
+        | Action::StepEnvironment { session, attempt } => {
+            Some(Input::EnvironmentEnded { session, attempt, outcome: EnvironmentOutcome::Failed })
+        }
         _ => None,
     }
 }

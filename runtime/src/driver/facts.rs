@@ -1,6 +1,6 @@
 //! Facts from outside, with the payloads that come along.
 
-use headway_shared::id::{PublicationId, ReplicaId, RequestId, SessionId};
+use headway_shared::id::{PublicationId, ReplicaId, RequestId, SessionId, VoteId};
 use headway_shared::input::{Finish, Input, Operator, Request, WeightsEvent};
 use headway_shared::time::Time;
 
@@ -141,9 +141,8 @@ impl Driver {
             // Only the first counts, and the start has seen it.
             TrainerEvent::Up { .. } => {}
             TrainerEvent::StepEnded { step, ok, metrics } => {
-                let seq = self.seq;
+                self.metrics = metrics;
                 self.feed(&Input::StepEnded { step, ok });
-                self.append(Row::StepEnded { step, ok, metrics, seq });
             }
             TrainerEvent::Saved { publication, weights: saved } => {
                 self.saved = Some((publication, saved));
@@ -164,9 +163,7 @@ impl Driver {
     fn trainer_down(&mut self) {
         self.trainer_down = true;
         if let Some(step) = self.book.step {
-            let seq = self.seq;
             self.feed(&Input::StepEnded { step, ok: false });
-            self.append(Row::StepEnded { step, ok: false, metrics: Vec::new(), seq });
         }
         if let Some(publication) = self.book.saving {
             self.save_failed(publication);
@@ -177,12 +174,10 @@ impl Driver {
         self.feed(&Input::Weights { publication, event: WeightsEvent::SaveFailed });
     }
 
-    fn vote_ended(&mut self, vote: headway_shared::id::VoteId, verdict: Verdict) {
+    fn vote_ended(&mut self, vote: VoteId, verdict: Verdict) {
         self.votes.remove(&vote);
         let Verdict { outcome, tokens, judge_version } = verdict;
-        let seq = self.seq;
         self.feed(&Input::VoteEnded { vote, outcome, tokens, judge_version });
-        self.append(Row::VoteEnded { vote, seq, outcome, tokens, judge_version });
     }
 
     fn arrived(&mut self, arrival: Arrival) {

@@ -21,7 +21,7 @@ use super::turn::Payload;
 use super::{Driver, DriverHandle, GroupNames, Point};
 use crate::engine::EngineLink;
 use crate::judge::Judge;
-use crate::store::{Row, Said, StoreError, Writer};
+use crate::store::{Said, StoreError, Writer};
 use crate::tokenizer::Tokenizer;
 use crate::trainer::{TrainerEvent, TrainerLink};
 
@@ -161,6 +161,7 @@ fn assemble(
         awaiting,
         votes: BTreeMap::new(),
         saved: None,
+        metrics: Vec::new(),
         operators: VecDeque::new(),
         followups: VecDeque::new(),
         actions: Vec::new(),
@@ -258,9 +259,7 @@ impl Driver {
         if let Some(step) = self.book.step {
             // The run was killed between the trainer's checkpoint and the record of its step.
             let ok = made_by == Some(step) && checkpoint == self.scheduler.learner().next();
-            let seq = self.seq;
             self.feed(&Input::StepEnded { step, ok });
-            self.append(Row::StepEnded { step, ok, metrics: Vec::new(), seq });
         }
         let learner = self.scheduler.learner();
         if checkpoint > learner {

@@ -57,8 +57,7 @@ pub(super) fn respond(
     let sample = answers.first().and_then(|answer| answer.sample);
     body.insert("sample_id".to_owned(), json!(sample.map(|sample| sample.0)));
     let mut response = Json(Value::Object(body)).into_response();
-    let lists: Vec<String> =
-        answers.iter().map(|answer| list(&segments(&answer.tokens))).collect();
+    let lists: Vec<String> = answers.iter().map(|answer| list(&segments(&answer.tokens))).collect();
     put(response.headers_mut(), VERSIONS, &lists.join(";"));
     if let Some(sample) = sample {
         put(response.headers_mut(), SAMPLE, &sample.0.to_string());

@@ -115,8 +115,7 @@ impl ApiError {
 
 impl IntoResponse for ApiError {
     fn into_response(self) -> Response {
-        let mut response =
-            (self.status, Json(json!({"error": self.object()}))).into_response();
+        let mut response = (self.status, Json(json!({"error": self.object()}))).into_response();
         let Self { status, retry_after, .. } = self;
         if let Some(seconds) = retry_after {
             response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from(seconds));

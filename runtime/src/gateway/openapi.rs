@@ -73,9 +73,7 @@ fn simple(about: &str, key: &str) -> Value {
 }
 
 fn chat() -> Value {
-    let header = |name: &str, about: &str| {
-        json!({"name": name, "in": "header", "description": about, "schema": {"type": "string"}})
-    };
+    let header = |name: &str, about: &str| json!({"name": name, "in": "header", "description": about, "schema": {"type": "string"}});
     json!({
         "summary": "The next turn of a conversation.",
         "security": [{"api_key": []}],

@@ -114,10 +114,7 @@ struct Chunks {
 impl Stream for Chunks {
     type Item = Result<Bytes, Infallible>;
 
-    fn poll_next(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-    ) -> Poll<Option<Self::Item>> {
+    fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
         loop {
             if let Some(chunk) = self.ready.pop_front() {
                 return Poll::Ready(Some(Ok(chunk)));
@@ -209,8 +206,7 @@ impl Chunks {
     }
 
     fn send(&mut self, choices: &Value, usage: Option<Value>) {
-        let mut chunk =
-            answer::head(&self.gate, "chat.completion.chunk", self.id, &self.session);
+        let mut chunk = answer::head(&self.gate, "chat.completion.chunk", self.id, &self.session);
         chunk.insert("choices".to_owned(), choices.clone());
         if let Some(usage) = usage {
             chunk.insert("usage".to_owned(), usage);

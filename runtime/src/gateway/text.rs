@@ -97,7 +97,8 @@ mod tests {
 
     #[test]
     fn a_prompt_shows_each_message_with_its_role() {
-        let message = |role: &str, content: &str| Message { role: role.into(), content: content.into() };
+        let message =
+            |role: &str, content: &str| Message { role: role.into(), content: content.into() };
         let one = Bytes.prompt(&[message("user", "hi")]);
         let two = Bytes.prompt(&[message("user", "hi"), message("assistant", "ho")]);
         assert!(two.starts_with(&one[..one.len() - 1]));

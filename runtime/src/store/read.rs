@@ -87,7 +87,8 @@ impl Database {
     pub fn live_sessions(&self) -> Result<Vec<(SessionId, String)>, StoreError> {
         let sql = "SELECT id, name FROM sessions WHERE ended = 0 ORDER BY id";
         let mut statement = self.connection.prepare(sql)?;
-        let rows = statement.query_map([], |row| Ok((SessionId(unsigned(row, 0)?), row.get(1)?)))?;
+        let rows =
+            statement.query_map([], |row| Ok((SessionId(unsigned(row, 0)?), row.get(1)?)))?;
         Ok(rows.collect::<Result<_, _>>()?)
     }
 

@@ -17,7 +17,8 @@ async fn stream(response: reqwest::Response) -> Vec<Value> {
 }
 
 fn text_of(events: &[Value]) -> String {
-    let content = |event: &Value| event["choices"][0]["delta"]["content"].as_str().map(str::to_owned);
+    let content =
+        |event: &Value| event["choices"][0]["delta"]["content"].as_str().map(str::to_owned);
     events.iter().filter_map(content).collect()
 }
 

@@ -52,8 +52,9 @@ async fn a_refusal_says_when_to_try_again() {
 #[tokio::test(flavor = "multi_thread")]
 async fn an_aborted_turn_is_not_trained_on_as_if_it_were_complete() {
     let dir = tempfile::tempdir().unwrap();
-    let serving = "[policy_serving]\n sync_mode = \"pause_abort\"\n aborted = \"discard\"\n";
-    let live = Setup::new(&format!("{serving}{SMALL}")).start(dir.path()).await;
+    let serving = "sync_mode = \"pause_abort\"\n aborted = \"discard\"";
+    let text = SMALL.replace("sync_mode = \"in_flight\"", serving);
+    let live = Setup::new(&text).start(dir.path()).await;
     live.trainer.hold(true);
     for session in ["a", "b"] {
         live.answer(&turn(session, "hello")).await;
@@ -84,8 +85,9 @@ async fn an_aborted_turn_is_not_trained_on_as_if_it_were_complete() {
 #[tokio::test(flavor = "multi_thread")]
 async fn an_aborted_turn_goes_on_where_it_was_and_nobody_notices() {
     let dir = tempfile::tempdir().unwrap();
-    let serving = "[policy_serving]\n sync_mode = \"pause_abort\"\n aborted = \"resume\"\n";
-    let live = Setup::new(&format!("{serving}{SMALL}")).start(dir.path()).await;
+    let serving = "sync_mode = \"pause_abort\"\n aborted = \"resume\"";
+    let text = SMALL.replace("sync_mode = \"in_flight\"", serving);
+    let live = Setup::new(&text).start(dir.path()).await;
     live.trainer.hold(true);
     for session in ["a", "b"] {
         live.answer(&turn(session, "hello")).await;
@@ -106,7 +108,8 @@ async fn an_aborted_turn_goes_on_where_it_was_and_nobody_notices() {
 #[tokio::test(flavor = "multi_thread")]
 async fn what_is_trained_on_is_what_was_sampled_and_not_its_text_tokenised_again() {
     let dir = tempfile::tempdir().unwrap();
-    let live = Setup::new(&SMALL.replace("batch_size = 2", "batch_size = 1")).start(dir.path()).await;
+    let text = SMALL.replace("batch_size = 2", "batch_size = 1");
+    let live = Setup::new(&text).start(dir.path()).await;
     // Ids that no text gives, and bytes that are no character.
     live.answer(&turn("a", "ids:260,195,65,256")).await;
     live.until(|status| status.ledger.trained == 1).await;
@@ -154,7 +157,8 @@ async fn an_empty_answer_leaves_its_session_as_it_was() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_session_that_never_says_it_is_done_ends_by_itself() {
     let dir = tempfile::tempdir().unwrap();
-    let text = "[environment_hosting]\n session_idle_sec = 0.05\n[policy_training]\n batch_size = 1";
+    let text =
+        "[environment_hosting]\n session_idle_sec = 0.05\n[policy_training]\n batch_size = 1";
     let live = Setup::new(text).start(dir.path()).await;
     live.answer(&turn("a", "hello")).await;
     let status = live.until(|status| status.ledger.outstanding() == 0).await;
@@ -169,10 +173,8 @@ async fn a_session_that_never_says_it_is_done_ends_by_itself() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_session_ends_when_its_last_turn_says_so() {
     let dir = tempfile::tempdir().unwrap();
-    let text = SMALL.replace(
-        "judge_needs = \"turn\"",
-        "judge_needs = \"turn\"\n fire_on_turn_end = false",
-    );
+    let text = SMALL
+        .replace("judge_needs = \"turn\"", "judge_needs = \"turn\"\n fire_on_turn_end = false");
     let live = Setup::new(&text).start(dir.path()).await;
     live.answer(&turn("a", "one")).await;
     assert_eq!(live.driver.status().ledger.votes, 0);

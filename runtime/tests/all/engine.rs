@@ -8,9 +8,7 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Condvar, Mutex};
 use std::time::Duration;
 
-use headway_runtime::engine::{
-    Engine, EngineCommand, EngineEvent, EngineMailbox, Generate, Token,
-};
+use headway_runtime::engine::{Engine, EngineCommand, EngineEvent, EngineMailbox, Generate, Token};
 use headway_runtime::shared::id::{PublicationId, RequestId};
 use headway_runtime::shared::input::Finish;
 use headway_runtime::shared::version::{DeployVersion, RolloutVersion};

@@ -23,8 +23,10 @@ use super::trainer::{Scripted as ScriptedTrainer, TrainerControl};
 /// A test that waits longer has failed.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// Judged by the answer in `metadata`, in batches of 2.
+/// Judged by the answer in `metadata`, in batches of 2; no request sees a sync window.
 pub(super) const SMALL: &str = "
+    [policy_serving]
+    sync_mode = \"in_flight\"
     [reward_judging]
     judge_needs = \"turn\"
     [policy_training]

@@ -120,8 +120,7 @@ async fn another_configuration_is_taken_up_at_a_restart() {
     live.until(|status| status.ledger.steps == 1).await;
     let (ended, record) = live.end().await;
     ended.unwrap();
-    let kinds: i64 =
-        query(&record, "SELECT count(*) FROM inputs WHERE input LIKE '%reconfigure%'");
+    let kinds: i64 = query(&record, "SELECT count(*) FROM inputs WHERE input LIKE '%reconfigure%'");
     assert_eq!(kinds, 1);
     replay(&record).unwrap();
 }
@@ -142,9 +141,24 @@ async fn an_older_checkpoint_loses_what_came_after_it_and_versions_go_on_upward(
     assert_eq!(status.learner.number(), 3);
     let lost = headway_runtime::shared::action::Discard::LostWeights;
     assert_eq!(status.ledger.discarded[lost.index()], 1);
-    std::fs::write(dir.path().join("checkpoint"), "9 0").unwrap();
     live.end().await.0.unwrap();
     std::fs::write(dir.path().join("checkpoint"), "9 0").unwrap();
     let error = setup().try_start(dir.path()).await.map(drop).unwrap_err().to_string();
     assert!(error.starts_with("the trainer's checkpoint is version 9"), "{error}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_failed_step_gives_its_samples_back() {
+    let dir = tempfile::tempdir().unwrap();
+    let live = setup().start(dir.path()).await;
+    live.trainer.fail_steps(2);
+    for session in ["a", "b"] {
+        live.answer(&turn(session, "hello")).await;
+    }
+    let status = live.until(|status| status.ledger.steps == 1).await;
+    assert_eq!((status.ledger.failed_steps, status.ledger.trained), (2, 2));
+    let (ended, record) = live.end().await;
+    ended.unwrap();
+    let steps: String = query(&record, "SELECT group_concat(ok) FROM steps");
+    assert_eq!(steps, "0,0,1");
 }

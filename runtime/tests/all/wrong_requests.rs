@@ -71,7 +71,8 @@ async fn a_body_that_breaks_off_leaves_nothing_behind() {
     let dir = tempfile::tempdir().unwrap();
     let live = live(&dir).await;
     let mut socket = TcpStream::connect(live.url.trim_start_matches("http://")).await.unwrap();
-    let head = "POST /v1/chat/completions HTTP/1.1\r\nhost: x\r\ncontent-length: 100\r\n\r\n{\"mess";
+    let head =
+        "POST /v1/chat/completions HTTP/1.1\r\nhost: x\r\ncontent-length: 100\r\n\r\n{\"mess";
     socket.write_all(head.as_bytes()).await.unwrap();
     socket.shutdown().await.unwrap();
     let mut said = String::new();
