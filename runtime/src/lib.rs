@@ -8,10 +8,13 @@
 //! |---|---|
 //! | [`clock`] | the only clock: nanoseconds since the run's start |
 //! | [`engine`], [`trainer`] | what a serving engine and a trainer receive and send |
+//! | `model` | the policy in libtorch (feature `torch`) |
 //! | [`tokenizer`] | text to token ids and back |
 
 pub mod clock;
 pub mod engine;
+#[cfg(feature = "torch")]
+pub mod model;
 pub mod tokenizer;
 pub mod trainer;
 
