@@ -53,6 +53,11 @@ impl Net {
         &self.tensors
     }
 
+    /// The same, to be updated in place.
+    pub fn tensors_mut(&mut self) -> &mut [Tensor] {
+        &mut self.tensors
+    }
+
     /// An owned copy of the weights.
     ///
     /// # Errors
