@@ -14,11 +14,9 @@ fn main() {
     }
     let dir = library_dir();
     println!("cargo::rerun-if-changed={}", dir.join("libtorch_cpu.so").display());
-    let Some(dir) = dir.canonicalize().ok().filter(|dir| dir.join("libtorch_cpu.so").exists()) else {
-        println!(
-            "cargo::error=there is no libtorch in {}: run scripts/libtorch.sh",
-            dir.display()
-        );
+    let Some(dir) = dir.canonicalize().ok().filter(|dir| dir.join("libtorch_cpu.so").exists())
+    else {
+        println!("cargo::error=there is no libtorch in {}: run scripts/libtorch.sh", dir.display());
         return;
     };
     println!("cargo::metadata=lib={}", dir.display());

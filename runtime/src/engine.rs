@@ -11,7 +11,7 @@ use std::thread;
 use headway_shared::action::InFlight;
 use headway_shared::config::KvOnSync;
 use headway_shared::id::{PublicationId, ReplicaId, RequestId};
-use headway_shared::input::Finish;
+use headway_shared::input::{Finish, Segment, Segments};
 use headway_shared::time::Time;
 use headway_shared::version::{DeployVersion, RolloutVersion};
 use tokio::sync::mpsc;
@@ -45,6 +45,13 @@ pub struct Token {
     pub logprob: f32,
     /// The weights it was generated with. Stamped by the engine, and only read after that.
     pub version: RolloutVersion,
+}
+
+/// The segments of a turn: runs of equal versions among its tokens.
+#[must_use]
+pub fn segments(tokens: &[Token]) -> Segments {
+    let runs = tokens.chunk_by(|one, next| one.version == next.version);
+    runs.map(|run| Segment { version: run[0].version, tokens: run.len() as u32 }).collect()
 }
 
 /// One attempt to generate a turn.

@@ -75,6 +75,8 @@ pub fn device(name: &str) -> Result<tch::Device, String> {
     if index < found {
         Ok(tch::Device::Cuda(index))
     } else {
-        Err(format!("`{name}`: libtorch sees {found} GPUs; write `cpu`, or use a PyTorch with CUDA"))
+        Err(format!(
+            "`{name}`: libtorch sees {found} GPUs; write `cpu`, or use a PyTorch with CUDA"
+        ))
     }
 }

@@ -67,11 +67,9 @@ pub enum TrainerCommand {
         /// The version.
         version: LearnerVersion,
     },
-    /// Write a checkpoint now; the parameters are `version`.
-    Checkpoint {
-        /// The version.
-        version: LearnerVersion,
-    },
+    /// Write a checkpoint now, under the version that the last step made, or that of the checkpoint
+    /// it began with. Ends with [`TrainerEvent::Checkpointed`].
+    Checkpoint,
     /// End the thread.
     Shutdown,
 }

@@ -1,4 +1,13 @@
-//! The runtime from outside.
+//! Tests of the runtime end to end.
 
-#[cfg(feature = "torch")]
-mod learning;
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "a test fails by a panic"
+)]
+
+mod all {
+    #[cfg(feature = "torch")]
+    mod learning;
+}

@@ -241,8 +241,7 @@ impl Serving {
         let running = std::mem::take(&mut self.running);
         let slots: Vec<usize> = running.iter().filter_map(|sequence| sequence.slot).collect();
         let tokens: Vec<u32> = running.iter().map(Sequence::last).collect();
-        let places: Vec<usize> =
-            running.iter().map(|sequence| sequence.cached().len()).collect();
+        let places: Vec<usize> = running.iter().map(|sequence| sequence.cached().len()).collect();
         let logits = self
             .cache
             .decode(&self.net, &slots, &tokens, &places)

@@ -86,8 +86,7 @@ impl Cache {
             let at = [Some(&rows), None, Some(&places)];
             let _ = all_keys.f_index_put_(&at, &keys.f_squeeze_dim(2)?, false)?;
             let _ = all_values.f_index_put_(&at, &values.f_squeeze_dim(2)?, false)?;
-            let of_rows =
-                |all: &Tensor| all.f_narrow(2, 0, reach)?.f_index_select(0, &rows);
+            let of_rows = |all: &Tensor| all.f_narrow(2, 0, reach)?.f_index_select(0, &rows);
             Ok((of_rows(all_keys)?, of_rows(all_values)?))
         })?;
         net.logits(&states.f_select(1, 0)?)

@@ -60,8 +60,12 @@ pub fn read(path: &Path) -> Result<(Weights, Header), ModelError> {
     let file = SafeTensors::deserialize(&bytes).map_err(|error| failed(error.to_string()))?;
     let tensors = file.iter().map(|(name, view)| {
         let data = match view.dtype() {
-            Dtype::F32 => floats(view.data(), |&[a, b, c, d]: &[u8; 4]| f32::from_le_bytes([a, b, c, d])),
-            Dtype::BF16 => floats(view.data(), |&[a, b]: &[u8; 2]| f32::from_le_bytes([0, 0, a, b])),
+            Dtype::F32 => {
+                floats(view.data(), |&[a, b, c, d]: &[u8; 4]| f32::from_le_bytes([a, b, c, d]))
+            }
+            Dtype::BF16 => {
+                floats(view.data(), |&[a, b]: &[u8; 2]| f32::from_le_bytes([0, 0, a, b]))
+            }
             other => return Err(failed(format!("tensor `{name}` is {other:?}, not F32 or BF16"))),
         };
         let shape = view.shape().iter().map(|&size| size as i64).collect();

@@ -64,9 +64,9 @@ impl Net {
     /// What libtorch says.
     pub fn weights(&self) -> Result<Weights, ModelError> {
         let names = self.shape.tensors().into_iter();
-        let tensors = names.zip(&self.tensors).map(|((name, shape), tensor)| {
-            Ok(WeightTensor { name, shape, data: floats(tensor)? })
-        });
+        let tensors = names
+            .zip(&self.tensors)
+            .map(|((name, shape), tensor)| Ok(WeightTensor { name, shape, data: floats(tensor)? }));
         Ok(Weights { tensors: tensors.collect::<Result<_, ModelError>>()? })
     }
 
@@ -75,7 +75,7 @@ impl Net {
     /// # Errors
     /// What libtorch says.
     pub fn snapshot(&self) -> Result<Self, ModelError> {
-        let copy = |tensor: &Tensor| tensor.f_detach()?.f_copy();
+        let copy = |tensor: &Tensor| tensor.f_detach_copy();
         Ok(Self {
             shape: self.shape.clone(),
             device: self.device,
@@ -183,8 +183,7 @@ impl Net {
 
 /// Gets a layer's number and the keys and values of the tokens of this pass; gives those to attend
 /// to.
-pub type Keep<'a> =
-    dyn FnMut(usize, Tensor, Tensor) -> Result<(Tensor, Tensor), ModelError> + 'a;
+pub type Keep<'a> = dyn FnMut(usize, Tensor, Tensor) -> Result<(Tensor, Tensor), ModelError> + 'a;
 
 /// Sequences as one tensor [n, longest], padded on the right with zeros.
 ///

@@ -138,10 +138,7 @@ fn weights_that_do_not_fit_are_named() {
     });
     assert_eq!(missing, "the weights hold no tensor `model.norm.weight`");
     let extent = error_of(|weights| weights.tensors[0].shape = vec![24, 19]);
-    assert_eq!(
-        extent,
-        "tensor `model.embed_tokens.weight` is [24, 19], the model needs [19, 24]"
-    );
+    assert_eq!(extent, "tensor `model.embed_tokens.weight` is [24, 19], the model needs [19, 24]");
     let infinite = error_of(|weights| weights.tensors[3].data[5] = f32::NAN);
     assert_eq!(
         infinite,

@@ -68,14 +68,14 @@ impl TchTrainer {
         }
     }
 
-    fn begin(&self) -> Result<(LearnerVersion, Learner), ModelError> {
+    fn begin(&self) -> Result<Learner, ModelError> {
         let folder = self.checkpoints.as_deref();
         let found = folder.and_then(|at| checkpoint::newest(at, &self.shape, self.device));
         match found {
             Some(found) => Ok(found),
             None => {
                 let net = Net::new(&self.shape, &self.fresh, self.device)?;
-                Ok((LearnerVersion::new(0), Learner::new(net)?))
+                Learner::new(net, LearnerVersion::new(0))
             }
         }
     }
@@ -84,12 +84,12 @@ impl TchTrainer {
 impl Trainer for TchTrainer {
     fn run(self, mut mailbox: TrainerMailbox) {
         // To return is to be down.
-        let (checkpoint, mut learner) = match self.begin() {
+        let mut learner = match self.begin() {
             Ok(begun) => begun,
             Err(error) => return eprintln!("trainer: {error}"),
         };
         let step = learner.applied.as_ref().map(|applied| applied.step);
-        let mut event = Some(TrainerEvent::Up { checkpoint, step });
+        let mut event = Some(TrainerEvent::Up { checkpoint: learner.version, step });
         loop {
             if let Some(event) = event.take()
                 && mailbox.events.blocking_send(event).is_err()
@@ -127,9 +127,10 @@ impl TchTrainer {
                     TrainerEvent::SaveFailed { publication }
                 }
             }),
-            TrainerCommand::Checkpoint { version } => {
+            TrainerCommand::Checkpoint => {
                 let folder = self.checkpoints.as_deref()?;
-                match checkpoint::write(folder, version, learner) {
+                let version = learner.version;
+                match checkpoint::write(folder, learner) {
                     Ok(()) => Some(TrainerEvent::Checkpointed { version }),
                     Err(error) => {
                         eprintln!("trainer: no checkpoint of {version}: {error}");
@@ -143,7 +144,8 @@ impl TchTrainer {
 
     fn step(&self, step: &Step<'_>, learner: &mut Learner) -> TrainerEvent {
         let done = learner.applied.as_ref();
-        if let Some(done) = done.filter(|done| (done.step, done.learner) == (step.step, step.learner))
+        if let Some(done) =
+            done.filter(|done| (done.step, done.learner) == (step.step, step.learner))
         {
             let metrics = done.metrics.clone();
             return TrainerEvent::StepEnded { step: step.step, ok: true, metrics };

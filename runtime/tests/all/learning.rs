@@ -8,10 +8,14 @@ use std::sync::Arc;
 
 use headway_runtime::clock::Clock;
 use headway_runtime::engine::tch::TchEngine;
-use headway_runtime::engine::{self, EngineCommand, EngineEvent, EngineLink, Generate, Sampling, Token};
+use headway_runtime::engine::{
+    self, EngineCommand, EngineEvent, EngineLink, Generate, Sampling, Token,
+};
 use headway_runtime::model::Shape;
 use headway_runtime::trainer::tch::TchTrainer;
-use headway_runtime::trainer::{self, StepMetric, TrainSample, TrainerCommand, TrainerEvent, TrainerLink};
+use headway_runtime::trainer::{
+    self, StepMetric, TrainSample, TrainerCommand, TrainerEvent, TrainerLink,
+};
 use headway_shared::action::InFlight;
 use headway_shared::config::{Correction, KvOnSync};
 use headway_shared::id::{GroupId, PublicationId, ReplicaId, RequestId, SampleId, StepId};
@@ -85,7 +89,10 @@ impl World {
                     stop: Arc::new([]),
                 },
             };
-            self.engine.commands.blocking_send(EngineCommand::Generate(Box::new(generate))).unwrap();
+            self.engine
+                .commands
+                .blocking_send(EngineCommand::Generate(Box::new(generate)))
+                .unwrap();
             prompts.push(prompt);
         }
         self.requests += PROMPTS * ANSWERS;
@@ -145,7 +152,8 @@ impl World {
             kv: KvOnSync::Recompute,
         };
         self.engine.commands.blocking_send(load).unwrap();
-        while self.engine.events.blocking_recv().unwrap() != (EngineEvent::Loaded { publication }) {}
+        while self.engine.events.blocking_recv().unwrap() != (EngineEvent::Loaded { publication }) {
+        }
     }
 
     /// Trains on batches that are `lag` versions old, once there are so many; `steps` of them.

@@ -67,8 +67,8 @@ impl Sequence {
             return Some(Finish::Stop);
         }
         let positions = usize::try_from(shape.positions).unwrap_or(0);
-        let full = self.tokens.len() >= positions
-            || generated.len() >= self.sampling.max_tokens as usize;
+        let full =
+            self.tokens.len() >= positions || generated.len() >= self.sampling.max_tokens as usize;
         let known = self.tokens.iter().all(|&id| i64::from(id) < shape.vocab);
         if self.prompt == 0 || self.prompt >= positions || !known {
             Some(Finish::Failed)

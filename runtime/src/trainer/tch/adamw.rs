@@ -49,7 +49,10 @@ impl Moments {
     }
 
     pub(super) fn copy(&self) -> Result<Self, ModelError> {
-        let of = self.of.iter().map(|(mean, square)| Ok((mean.f_copy()?, square.f_copy()?)));
+        let of = self
+            .of
+            .iter()
+            .map(|(mean, square)| Ok((mean.f_detach_copy()?, square.f_detach_copy()?)));
         Ok(Self { updates: self.updates, of: of.collect::<Result<_, ModelError>>()? })
     }
 }

@@ -26,11 +26,7 @@ fn place(folder: &Path, version: LearnerVersion) -> PathBuf {
 }
 
 /// Writes one, then removes the oldest beyond those that are kept.
-pub(super) fn write(
-    folder: &Path,
-    version: LearnerVersion,
-    learner: &Learner,
-) -> Result<(), ModelError> {
+pub(super) fn write(folder: &Path, learner: &Learner) -> Result<(), ModelError> {
     let mut weights = learner.net.weights()?;
     let names: Vec<(String, Vec<i64>)> = learner.net.shape().tensors();
     for ((name, shape), (mean, square)) in names.iter().zip(&learner.moments.of) {
@@ -42,7 +38,7 @@ pub(super) fn write(
     }
     let mut header = Header::new();
     let mut put = |key: &str, value: String| header.insert(key.to_owned(), value);
-    put("version", version.number().to_string());
+    put("version", learner.version.number().to_string());
     put("updates", learner.moments.updates.to_string());
     if let Some(mean) = learner.baseline.mean {
         // As bits: it comes back as it was.
@@ -57,7 +53,7 @@ pub(super) fn write(
         reason: error.to_string(),
     };
     fs::create_dir_all(folder).map_err(failed)?;
-    file::write(&place(folder, version), &weights, header)?;
+    file::write(&place(folder, learner.version), &weights, header)?;
     for old in all(folder).into_iter().rev().skip(KEPT) {
         // One too many does no harm.
         let _ = fs::remove_file(old);
@@ -65,13 +61,9 @@ pub(super) fn write(
     Ok(())
 }
 
-/// The newest checkpoint that is whole, with its version. One that cannot be read is named on
+/// The newest checkpoint that is whole. One that cannot be read is named on
 /// stderr and passed over.
-pub(super) fn newest(
-    folder: &Path,
-    shape: &Shape,
-    device: Device,
-) -> Option<(LearnerVersion, Learner)> {
+pub(super) fn newest(folder: &Path, shape: &Shape, device: Device) -> Option<Learner> {
     for path in all(folder).into_iter().rev() {
         match read(&path, shape, device) {
             Ok(found) => return Some(found),
@@ -93,11 +85,7 @@ fn all(folder: &Path) -> Vec<PathBuf> {
     paths
 }
 
-fn read(
-    path: &Path,
-    shape: &Shape,
-    device: Device,
-) -> Result<(LearnerVersion, Learner), ModelError> {
+fn read(path: &Path, shape: &Shape, device: Device) -> Result<Learner, ModelError> {
     let (weights, header) = file::read(path)?;
     let number = |key: &str| header.get(key).and_then(|text| text.parse::<u64>().ok());
     let needed = |key: &'static str| {
@@ -118,7 +106,8 @@ fn read(
         let net = Net::new(shape, &of(prefix), device)?;
         Ok::<_, ModelError>(net.tensors().iter().map(Tensor::shallow_clone).collect::<Vec<_>>())
     };
-    let mut learner = Learner::new(Net::new(shape, &weights, device)?)?;
+    let mut learner =
+        Learner::new(Net::new(shape, &weights, device)?, version(needed("version")?))?;
     learner.moments = Moments {
         updates: i64::try_from(needed("updates")?).unwrap_or(i64::MAX),
         of: moments(MEAN)?.into_iter().zip(moments(SQUARE)?).collect(),
@@ -129,5 +118,5 @@ fn read(
         learner: version(from),
         metrics: Vec::new(),
     });
-    Ok((version(needed("version")?), learner))
+    Ok(learner)
 }

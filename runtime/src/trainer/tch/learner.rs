@@ -36,6 +36,8 @@ pub(super) struct Applied {
 #[derive(Debug)]
 pub(super) struct Learner {
     pub(super) net: Net,
+    /// What the parameters are: what the last step made, or the checkpoint it began with.
+    pub(super) version: LearnerVersion,
     pub(super) moments: Moments,
     pub(super) baseline: Baseline,
     pub(super) applied: Option<Applied>,
@@ -66,13 +68,13 @@ pub(super) struct Habits {
 type Logs = Vec<Vec<f64>>;
 
 impl Learner {
-    pub(super) fn new(net: Net) -> Result<Self, ModelError> {
+    pub(super) fn new(net: Net, version: LearnerVersion) -> Result<Self, ModelError> {
         for tensor in net.tensors() {
             let _ = tensor.f_set_requires_grad(true)?;
         }
         let moments = Moments::new(net.tensors())?;
         let baseline = Baseline::default();
-        Ok(Self { net, moments, baseline, applied: None, snapshots: VecDeque::new() })
+        Ok(Self { net, version, moments, baseline, applied: None, snapshots: VecDeque::new() })
     }
 
     /// Trains a step. Where it fails, the parameters and all else are what they were.
@@ -109,6 +111,7 @@ impl Learner {
             }
         };
         self.baseline = baseline;
+        self.version = step.learner.next();
 
         let proximal = proximal.as_ref().unwrap_or(&trained.learner);
         let same = step.deploy.is_some_and(|deploy| deploy.number() == step.learner.number());
@@ -149,18 +152,23 @@ impl Learner {
             let logs = score(net, step.samples, habits.temperature)?;
             for (sample, logs) in step.samples.iter().zip(&logs) {
                 let pairs = trained(sample).zip(logs);
-                sequences.push(pairs.map(|(place, &log)| {
-                    let rollout = f64::from(sample.rollout_logprobs[place]);
-                    let (own, other) = (sample.versions[place].number(), version.number());
-                    let (newer, older) = if other >= own { (log, rollout) } else { (rollout, log) };
-                    Token {
-                        staleness: other.abs_diff(own),
-                        learner: newer,
-                        proximal: newer,
-                        deploy: older,
-                        rollout: older,
-                    }
-                }).collect());
+                sequences.push(
+                    pairs
+                        .map(|(place, &log)| {
+                            let rollout = f64::from(sample.rollout_logprobs[place]);
+                            let (own, other) = (sample.versions[place].number(), version.number());
+                            let (newer, older) =
+                                if other >= own { (log, rollout) } else { (rollout, log) };
+                            Token {
+                                staleness: other.abs_diff(own),
+                                learner: newer,
+                                proximal: newer,
+                                deploy: older,
+                                rollout: older,
+                            }
+                        })
+                        .collect(),
+                );
             }
         }
         Ok(metrics::probe(&sequences))
@@ -244,11 +252,9 @@ fn members(samples: &[TrainSample]) -> Vec<Member> {
     let groups = samples.iter().enumerate().map(|(place, sample)| match sample.group {
         // Groups and lone samples must not share numbers.
         Some(group) => Member { group: group.0 << 1, reward: sample.reward, masked: sample.masked },
-        None => Member {
-            group: (place as u64) << 1 | 1,
-            reward: sample.reward,
-            masked: sample.masked,
-        },
+        None => {
+            Member { group: (place as u64) << 1 | 1, reward: sample.reward, masked: sample.masked }
+        }
     });
     groups.collect()
 }
@@ -304,7 +310,9 @@ fn take(samples: &[&TrainSample], columns: &tch::Tensor) -> Result<Logs, ModelEr
     let width = usize::try_from(columns.size2()?.1).unwrap_or(0);
     let flat = floats(columns)?;
     let rows = samples.iter().zip(flat.chunks(width.max(1)));
-    Ok(rows.map(|(sample, row)| trained(sample).map(|place| f64::from(row[place - 1])).collect()).collect())
+    Ok(rows
+        .map(|(sample, row)| trained(sample).map(|place| f64::from(row[place - 1])).collect())
+        .collect())
 }
 
 fn tokens(step: &Step<'_>, learner: &Logs, proximal: &Logs, deploy: &Logs) -> Vec<Vec<Token>> {

@@ -24,11 +24,7 @@ pub(super) struct Columns {
 
 impl Columns {
     /// Of samples with these advantages.
-    pub(super) fn of(
-        samples: &[&TrainSample],
-        advantages: &[f64],
-        device: Device,
-    ) -> Result<Self> {
+    pub(super) fn of(samples: &[&TrainSample], advantages: &[f64], device: Device) -> Result<Self> {
         let tokens: Vec<&[u32]> = samples.iter().map(|sample| sample.tokens.as_slice()).collect();
         let tokens = padded(&tokens, device)?;
         let (count, length) = tokens.size2()?;
@@ -109,8 +105,7 @@ impl Columns {
 
     /// What a correction makes of proximal/rollout, and a 1 where it changed it.
     fn weight(&self, rule: &Loss, proximal: &Tensor) -> Result<(Tensor, Tensor)> {
-        let outside =
-            |ratio: &Tensor| ratio.f_lt(rule.low)?.f_logical_or(&ratio.f_gt(rule.high)?);
+        let outside = |ratio: &Tensor| ratio.f_lt(rule.low)?.f_logical_or(&ratio.f_gt(rule.high)?);
         let ratio = proximal.f_sub(&self.rollout)?.f_exp()?;
         Ok(match rule.correction {
             Correction::Tis => {

@@ -34,7 +34,10 @@ fn every_correction_has_the_loss_and_the_gradient_of_the_reference() {
             changed += compare(correction, &samples, &advantages, &mut draws);
         }
         let none = correction == Correction::None;
-        assert!(none || changed > 10, "{correction:?} changed {changed} tokens: too few to compare");
+        assert!(
+            none || changed > 10,
+            "{correction:?} changed {changed} tokens: too few to compare"
+        );
     }
 }
 
@@ -68,7 +71,8 @@ fn compare(
 
     let wanted: Vec<Vec<Term>> = (0..samples.len())
         .map(|n| {
-            let of = LogProbs { learner: &learner[n], proximal: &proximal[n], rollout: &rollout[n] };
+            let of =
+                LogProbs { learner: &learner[n], proximal: &proximal[n], rollout: &rollout[n] };
             terms(&rule(correction), advantages[n], of)
         })
         .collect();
