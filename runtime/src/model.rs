@@ -18,7 +18,7 @@ mod tests;
 
 pub use cache::Cache;
 pub(crate) use net::floats;
-pub use net::{Net, causal_mask, padded};
+pub use net::{Keep, Net, causal_mask, padded};
 pub use shape::Shape;
 
 use tch::TchError;

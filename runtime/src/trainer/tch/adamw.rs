@@ -101,7 +101,7 @@ impl AdamW {
             let direction = mean.f_div(&root.f_add_scalar(self.epsilon)?)?;
             let step = direction.f_mul_scalar(self.learning_rate / unbias(self.beta1))?;
             let _ = parameter.f_sub_(&step)?;
-            parameter.f_grad()?.f_zero_()?;
+            let _ = parameter.f_grad()?.f_zero_()?;
         }
         Ok(())
     }

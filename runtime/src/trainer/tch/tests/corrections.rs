@@ -56,8 +56,8 @@ fn compare(
         .collect();
     // Near the recorded ones, as they are in training; f32 numbers, so that both see the same.
     let mut near = |rows: &[Vec<f64>], by: f64| -> Vec<Vec<f64>> {
-        let shift = |x: &f64| f64::from((x + by * (2.0 * draws.unit() - 1.0)) as f32);
-        rows.iter().map(|row| row.iter().map(shift).collect()).collect()
+        let mut shift = |x: &f64| f64::from((x + by * (2.0 * draws.unit() - 1.0)) as f32);
+        rows.iter().map(|row| row.iter().map(&mut shift).collect()).collect()
     };
     let proximal = near(&rollout, 0.4);
     let learner = near(&proximal, 0.3);

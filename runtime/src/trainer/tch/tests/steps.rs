@@ -216,7 +216,7 @@ fn training_goes_on_after_a_restart_as_if_there_had_been_none() {
     let folder = tempfile::tempdir().unwrap();
     let trainer = TchTrainer { checkpoints: Some(folder.path().join("made")), ..trainer() };
     let (mut bench, _) = Bench::start(trainer.clone());
-    let batches: Vec<Vec<TrainSample>> = (0..4)
+    let batches: Vec<Vec<TrainSample>> = (0..4_u32)
         .map(|version| {
             let mut samples = batch(u64::from(version), 0, &shape().random(1));
             // Samples without mates: the running baseline is part of what goes on.
