@@ -18,6 +18,9 @@ use tokio::sync::mpsc;
 
 use crate::clock::Clock;
 
+#[cfg(feature = "torch")]
+pub mod tch;
+
 /// How tokens are sampled.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Sampling {

@@ -9,11 +9,15 @@ use std::sync::Arc;
 use std::thread;
 
 use headway_shared::id::{GroupId, PublicationId, SampleId, StepId};
-use headway_shared::version::{LearnerVersion, RolloutVersion};
+use headway_shared::ratio::Loss;
+use headway_shared::version::{DeployVersion, LearnerVersion, RolloutVersion};
 use tokio::sync::mpsc;
 
 use crate::clock::Clock;
 use crate::engine::Weights;
+
+#[cfg(feature = "torch")]
+pub mod tch;
 
 /// A sample as the trainer sees it: the prompt and what was generated, token by token. The four
 /// lists are equally long.
@@ -46,6 +50,12 @@ pub enum TrainerCommand {
         step: StepId,
         /// The version that it starts from; the next one is what it makes.
         learner: LearnerVersion,
+        /// The newest version that a serving replica holds; `None`: there is none.
+        deploy: Option<DeployVersion>,
+        /// The off-policy correction, as the configuration has it now.
+        loss: Loss,
+        /// Optimizer updates, each with its part of the samples.
+        updates: u32,
         /// Its samples, in batch order.
         samples: Vec<TrainSample>,
     },
@@ -64,8 +74,16 @@ pub enum TrainerCommand {
     Shutdown,
 }
 
-/// A number that a step reports, such as `ratio_p99`.
-pub type StepMetric = (&'static str, f64);
+/// A number that a step reports.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct StepMetric {
+    /// Its name, such as `learner_rollout_p99`.
+    pub name: &'static str,
+    /// It is about the tokens of this staleness; `None`: about the whole step.
+    pub staleness: Option<u32>,
+    /// The number.
+    pub value: f64,
+}
 
 /// What a trainer says.
 #[derive(Clone, Debug, PartialEq)]

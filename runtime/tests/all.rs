@@ -18,6 +18,8 @@ mod all {
     mod crash;
     mod defects;
     mod judges;
+    #[cfg(feature = "torch")]
+    mod learning;
     mod record;
     mod shutdown;
     mod weights;

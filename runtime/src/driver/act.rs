@@ -5,6 +5,7 @@ use std::sync::Arc;
 use headway_shared::action::{Action, Reply};
 use headway_shared::id::{ReplicaId, RequestId, SampleId, SessionId, StepId, VoteId};
 use headway_shared::input::{Finish, Input, Segments, VoteOutcome, WeightsEvent};
+use headway_shared::ratio::Loss;
 use headway_shared::version::LearnerVersion;
 
 use super::Driver;
@@ -203,7 +204,11 @@ impl Driver {
             .filter_map(|sample| Some(self.samples.get(&sample.id)?.train_sample(sample)))
             .collect();
         self.append(Row::StepStarted { step, learner, samples: ids, seq });
-        let command = TrainerCommand::Step { step, learner, samples };
+        let replicas = self.book.replicas().filter_map(|id| self.scheduler.replica(id));
+        let deploy = replicas.filter(|replica| replica.up).map(|replica| replica.deploy).max();
+        let training = &self.scheduler.config().policy_training;
+        let (loss, updates) = (Loss::of(training), training.updates_per_step);
+        let command = TrainerCommand::Step { step, learner, deploy, loss, updates, samples };
         self.after_commit(seq, Effect::Step(step, command));
     }
 }

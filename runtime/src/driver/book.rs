@@ -128,6 +128,11 @@ impl Book {
         left.chain(failed).chain(down).collect()
     }
 
+    /// The replicas whose processes are there.
+    pub(crate) fn replicas(&self) -> impl Iterator<Item = ReplicaId> {
+        self.replicas.iter().copied()
+    }
+
     /// The inputs that end all work in flight but for the train step, of which the trainer knows
     /// more: what a crash leaves.
     pub(crate) fn ends(&self) -> Vec<Input> {

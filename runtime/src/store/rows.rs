@@ -12,6 +12,7 @@ use headway_shared::version::LearnerVersion;
 
 use crate::engine::Token;
 use crate::tokenizer::Message;
+use crate::trainer::StepMetric;
 
 /// What is known of a turn before it is generated.
 #[derive(Clone, Debug, PartialEq)]
@@ -134,7 +135,7 @@ pub enum Row {
         /// Whether it made a version.
         ok: bool,
         /// What the trainer measured.
-        metrics: Vec<(&'static str, f64)>,
+        metrics: Vec<StepMetric>,
         /// The input that ended it.
         seq: u64,
     },

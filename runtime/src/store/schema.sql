@@ -61,9 +61,16 @@ CREATE TABLE steps (
     samples  TEXT NOT NULL,          -- their ids in batch order, JSON
     started  INTEGER NOT NULL,       -- seq of the input that started it
     ended    INTEGER,                -- seq of the input that ended it
-    ok       INTEGER,                -- 1: it made version learner + 1
-    metrics  TEXT                    -- what the trainer measured, JSON
+    ok       INTEGER                 -- 1: it made version learner + 1
 );
+
+CREATE TABLE step_metrics (
+    step      INTEGER NOT NULL,
+    name      TEXT NOT NULL,         -- what the trainer measured
+    staleness INTEGER NOT NULL,      -- of the tokens it is about; -1: the whole step
+    value     REAL,                  -- NULL: not a number
+    PRIMARY KEY (step, name, staleness)
+) WITHOUT ROWID;
 
 CREATE TABLE snapshots (
     inputs INTEGER PRIMARY KEY,      -- how many inputs precede it

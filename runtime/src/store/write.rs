@@ -157,14 +157,20 @@ fn write_step(transaction: &Transaction<'_>, row: &Row) -> Result<()> {
             params![number(step.0), learner.number(), json_of(samples)?, number(*seq)],
         ),
         Row::StepEnded { step, ok, metrics, seq } => {
-            let metrics: serde_json::Map<_, _> =
-                metrics.iter().map(|&(name, value)| (name.to_owned(), json!(value))).collect();
-            run(
-                transaction,
-                "UPDATE steps SET ended = ?2, ok = ?3, metrics = ?4 WHERE id = ?1 AND ended IS \
-                 NULL",
-                params![number(step.0), number(*seq), ok, json_of(&metrics)?],
-            )
+            let sql = "UPDATE steps SET ended = ?2, ok = ?3 WHERE id = ?1 AND ended IS NULL";
+            run(transaction, sql, params![number(step.0), number(*seq), ok])?;
+            metrics.iter().try_for_each(|metric| {
+                run(
+                    transaction,
+                    "INSERT OR REPLACE INTO step_metrics VALUES (?1, ?2, ?3, ?4)",
+                    params![
+                        number(step.0),
+                        metric.name,
+                        metric.staleness.map_or(-1, i64::from),
+                        metric.value
+                    ],
+                )
+            })
         }
         _ => Ok(()),
     }

@@ -42,8 +42,10 @@ async fn a_sample_is_in_the_record_with_all_that_belongs_to_it() {
     assert_eq!(scores, "1.0,0.0");
     let votes: i64 = query(&record, "SELECT count(*) FROM votes WHERE outcome = 'score'");
     assert_eq!(votes, 3);
-    let step: String = query(&record, "SELECT samples || ok || metrics FROM steps");
-    assert_eq!(step, "[0,1]1{\"loss\":0.5}");
+    let step: String = query(&record, "SELECT samples || ok FROM steps");
+    assert_eq!(step, "[0,1]1");
+    let loss: f64 = query(&record, "SELECT value FROM step_metrics WHERE name = 'loss'");
+    assert_eq!(loss, 0.5);
     let names: String = query(&record, "SELECT group_concat(name) FROM sessions");
     assert_eq!(names, "a,b,c,d");
 }

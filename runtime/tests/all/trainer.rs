@@ -10,7 +10,7 @@ use headway_runtime::engine::{WeightTensor, Weights};
 use headway_runtime::shared::id::StepId;
 use headway_runtime::shared::version::LearnerVersion;
 use headway_runtime::trainer::{
-    TrainSample, Trainer, TrainerCommand, TrainerEvent, TrainerMailbox,
+    StepMetric, TrainSample, Trainer, TrainerCommand, TrainerEvent, TrainerMailbox,
 };
 
 #[derive(Debug, Default)]
@@ -78,7 +78,7 @@ impl Trainer for Scripted {
         say(TrainerEvent::Up { checkpoint: LearnerVersion::new(version), step: made_by });
         while let Some(command) = mailbox.commands.blocking_recv() {
             match command {
-                TrainerCommand::Step { step, learner, samples } => {
+                TrainerCommand::Step { step, learner, samples, .. } => {
                     self.control.wait_while_held();
                     let ok = self.control.change(|state| {
                         let fails = state.failing_steps > 0;
@@ -92,7 +92,8 @@ impl Trainer for Scripted {
                         version = learner.next().number();
                         self.write(version, step);
                     }
-                    say(TrainerEvent::StepEnded { step, ok, metrics: vec![("loss", 0.5)] });
+                    let loss = StepMetric { name: "loss", staleness: None, value: 0.5 };
+                    say(TrainerEvent::StepEnded { step, ok, metrics: vec![loss] });
                     if ok && self.checkpoint.is_some() {
                         say(TrainerEvent::Checkpointed { version: LearnerVersion::new(version) });
                     }
