@@ -127,18 +127,18 @@ struct GroupNames {
 const MOST_GROUPS: usize = 65_536;
 
 impl GroupNames {
-    fn intern(&mut self, name: String, next: u64) -> GroupId {
-        if let Some(&id) = self.ids.get(&name) {
-            return id;
-        }
+    fn get(&self, name: &str) -> Option<GroupId> {
+        self.ids.get(name).copied()
+    }
+
+    fn insert(&mut self, name: String, id: GroupId) {
         if self.order.len() == MOST_GROUPS
             && let Some(oldest) = self.order.pop_front()
         {
             self.ids.remove(&oldest);
         }
         self.order.push_back(name.clone());
-        self.ids.insert(name, GroupId(next));
-        GroupId(next)
+        self.ids.insert(name, id);
     }
 }
 

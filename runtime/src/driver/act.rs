@@ -100,6 +100,7 @@ impl Driver {
             if !resume {
                 turn.tokens.clear();
                 turn.first_token = None;
+                turn.broken = false;
             }
             EngineCommand::Generate(Box::new(Generate {
                 request,

@@ -48,7 +48,7 @@ impl Driver {
     }
 
     /// Nothing is committed any more: nobody may believe that it was.
-    pub(super) fn commit_failed(&mut self, why: String) {
+    pub(super) fn commit_failed(&mut self, why: &str) {
         self.committing = false;
         self.record_failed = Some(format!("the record could not be written: {why}"));
         self.rows.clear();

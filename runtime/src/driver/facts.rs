@@ -1,6 +1,6 @@
 //! Facts from outside, with the payloads that come along.
 
-use headway_shared::id::{PublicationId, ReplicaId, RequestId, SessionId, VoteId};
+use headway_shared::id::{GroupId, PublicationId, ReplicaId, RequestId, SessionId, VoteId};
 use headway_shared::input::{Finish, Input, Operator, Request, WeightsEvent};
 use headway_shared::time::Time;
 
@@ -20,7 +20,7 @@ impl Driver {
             Completion::Trainer(event) => self.trainer_said(event),
             Completion::Vote(vote, verdict) => self.vote_ended(vote, verdict),
             Completion::Committed(last) => self.committed(last),
-            Completion::CommitFailed(why) => self.commit_failed(why),
+            Completion::CommitFailed(why) => self.commit_failed(&why),
         }
     }
 
@@ -86,6 +86,7 @@ impl Driver {
         else {
             return;
         };
+        turn.broken |= !token.logprob.is_finite();
         turn.tokens.push(token);
         turn.first_token.get_or_insert(at);
         if turn.streamed
@@ -104,13 +105,13 @@ impl Driver {
         finish: Finish,
     ) {
         let turn = self.turns.get_mut(&request).filter(|turn| turn.attempt == attempt);
-        let (first_token, segments) = match turn {
+        let (finish, first_token, segments) = match turn {
             Some(turn) if turn.replica == Some(replica) => {
                 turn.replica = None;
-                turn.finish = finish;
-                (turn.first_token, segments(&turn.tokens))
+                turn.finish = if turn.broken { Finish::Failed } else { finish };
+                (turn.finish, turn.first_token, segments(&turn.tokens))
             }
-            _ => (None, segments(&[])),
+            _ => (finish, None, segments(&[])),
         };
         self.feed(&Input::GenerationEnded { request, attempt, finish, first_token, segments });
         self.forget_if_over(request);
@@ -191,8 +192,7 @@ impl Driver {
                 }
             }
         }
-        let next_group = self.book.next_group;
-        let group = arrival.group.map(|name| self.groups.intern(name, next_group));
+        let group = arrival.group.map(|name| self.group(name));
         let prompt = arrival.question.prompt.len();
         let left = arrival.events.is_closed();
         let turn = Turn {
@@ -206,6 +206,7 @@ impl Driver {
             sample: None,
             tokens: Vec::new(),
             first_token: None,
+            broken: false,
             finish: Finish::Failed,
         };
         self.turns.insert(request, turn);
@@ -238,6 +239,17 @@ impl Driver {
         if last {
             self.session_over(id);
         }
+        id
+    }
+
+    /// The group with this name.
+    fn group(&mut self, name: String) -> GroupId {
+        if let Some(known) = self.groups.get(&name) {
+            return known;
+        }
+        let id = GroupId(self.book.next_group);
+        self.groups.insert(name.clone(), id);
+        self.append(Row::GroupNamed { id, name });
         id
     }
 

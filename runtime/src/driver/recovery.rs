@@ -4,10 +4,11 @@ use std::path::Path;
 
 use headway_shared::config::Config;
 use headway_shared::core::Scheduler;
-use headway_shared::id::SessionId;
+use headway_shared::id::{GroupId, SessionId};
 use headway_shared::replay::Replayer;
 use headway_shared::time::Span;
 
+use super::MOST_GROUPS;
 use super::book::Book;
 use crate::clock::Clock;
 use crate::store::{Database, LiveSample, StoreError};
@@ -23,6 +24,7 @@ pub struct Recovery {
     pub(super) book: Book,
     pub(super) seq: u64,
     pub(super) sessions: Vec<(SessionId, String)>,
+    pub(super) groups: Vec<(GroupId, String)>,
     pub(super) samples: Vec<LiveSample>,
     clock: Clock,
 }
@@ -52,10 +54,11 @@ impl Recovery {
         })?;
         let report = replayer.report();
         let (sessions, samples) = (database.live_sessions()?, database.live_samples()?);
+        let groups = database.latest_groups(MOST_GROUPS)?;
         // Later than the last input, whatever the wall clock did meanwhile.
         let clock = Clock::from(report.end + Span::from_nanos(1));
         let (seq, scheduler) = (report.decisions.inputs, replayer.into_scheduler());
-        Ok(Self { database, config, scheduler, book, seq, sessions, samples, clock })
+        Ok(Self { database, config, scheduler, book, seq, sessions, groups, samples, clock })
     }
 
     /// The run's clock, for the threads of engines and the trainer.

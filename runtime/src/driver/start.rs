@@ -135,7 +135,7 @@ fn assemble(
     options: Options,
 ) -> Result<(Driver, DriverHandle), DriverError> {
     let clock = recovery.clock();
-    let Recovery { database, scheduler, book, seq, sessions, samples, .. } = recovery;
+    let Recovery { database, scheduler, book, seq, sessions, groups, samples, .. } = recovery;
     let (completed, completions) = mpsc::channel(COMPLETION_ROOM);
     let (wish, wishes) = mpsc::channel(WISH_ROOM);
     let (leave, leavers) = mpsc::unbounded_channel();
@@ -143,6 +143,8 @@ fn assemble(
     let next_request = Arc::new(AtomicU64::new(book.next_request));
     let handle = DriverHandle { wishes: wish, leavers: leave, status: shown, next_request };
     let writer = start_writer(database, &options, completed.clone()).map_err(StoreError::from)?;
+    let mut names = GroupNames::default();
+    groups.into_iter().for_each(|(id, name)| names.insert(name, id));
     let mut awaiting: BTreeMap<SessionId, Vec<SampleId>> = BTreeMap::new();
     for sample in samples.iter().filter(|s| s.next_state.is_none() && !s.tokens.is_empty()) {
         awaiting.entry(sample.session).or_default().push(sample.id);
@@ -155,7 +157,7 @@ fn assemble(
         decisions: Decisions::default(),
         session_names: sessions.iter().cloned().collect(),
         sessions: sessions.into_iter().map(|(id, name)| (name, id)).collect(),
-        groups: GroupNames::default(),
+        groups: names,
         turns: BTreeMap::new(),
         samples: samples.into_iter().map(|sample| (sample.id, Payload::from(sample))).collect(),
         awaiting,

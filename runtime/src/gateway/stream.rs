@@ -150,10 +150,10 @@ impl Chunks {
                 }
                 match ended(last) {
                     Ok(answer) => self.finish(index, &answer),
-                    Err(error) => self.fail(index, error),
+                    Err(error) => self.fail(index, &error),
                 }
             }
-            None => self.fail(index, ApiError::ending()),
+            None => self.fail(index, &ApiError::ending()),
         }
     }
 
@@ -192,7 +192,7 @@ impl Chunks {
     }
 
     /// An error in the middle of an answer: the status is long sent.
-    fn fail(&mut self, index: usize, error: ApiError) {
+    fn fail(&mut self, index: usize, error: &ApiError) {
         self.lines[index].choice = None;
         self.event(&json!({"error": error.object()}));
     }

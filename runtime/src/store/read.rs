@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use headway_shared::digest::Digest;
-use headway_shared::id::{SampleId, SessionId};
+use headway_shared::id::{GroupId, SampleId, SessionId};
 use headway_shared::input::Input;
 use headway_shared::time::Time;
 use headway_shared::version::RolloutVersion;
@@ -90,6 +90,20 @@ impl Database {
         let rows =
             statement.query_map([], |row| Ok((SessionId(unsigned(row, 0)?), row.get(1)?)))?;
         Ok(rows.collect::<Result<_, _>>()?)
+    }
+
+    /// The `most` latest groups with their names, the oldest first.
+    ///
+    /// # Errors
+    /// What SQLite says.
+    pub fn latest_groups(&self, most: usize) -> Result<Vec<(GroupId, String)>, StoreError> {
+        let sql = "SELECT id, name FROM groups ORDER BY id DESC LIMIT ?1";
+        let mut statement = self.connection.prepare(sql)?;
+        let read = |row: &Row<'_>| Ok((GroupId(unsigned(row, 0)?), row.get(1)?));
+        let rows = statement.query_map([number(most as u64)], read)?;
+        let mut groups: Vec<_> = rows.collect::<Result<_, _>>()?;
+        groups.reverse();
+        Ok(groups)
     }
 
     /// The samples that have not been resolved.
@@ -197,7 +211,7 @@ fn live_sample(row: &Row<'_>) -> Result<LiveSample, StoreError> {
             Message { role: take("role"), content: take("content") }
         })
         .collect();
-    let text = |column| Ok::<_, rusqlite::Error>(row.get::<_, Option<String>>(column)?);
+    let text = |column| row.get::<_, Option<String>>(column);
     Ok(LiveSample {
         id: SampleId(id),
         session: SessionId(unsigned(row, 1)?),

@@ -51,6 +51,13 @@ pub enum Row {
         /// Its number.
         id: SessionId,
     },
+    /// A group has a name.
+    GroupNamed {
+        /// Its number.
+        id: GroupId,
+        /// Its name.
+        name: String,
+    },
     /// A turn was admitted.
     Admitted {
         /// The sample it becomes.

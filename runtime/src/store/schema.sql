@@ -19,6 +19,11 @@ CREATE TABLE sessions (
 );
 CREATE INDEX sessions_live ON sessions (name) WHERE ended = 0;
 
+CREATE TABLE groups (
+    id   INTEGER PRIMARY KEY,
+    name TEXT NOT NULL             -- as the client calls it
+);
+
 CREATE TABLE samples (
     id         INTEGER PRIMARY KEY, -- ordinal of its admission
     request    INTEGER NOT NULL,

@@ -52,6 +52,11 @@ fn write(transaction: &Transaction<'_>, row: &Row) -> Result<()> {
             "INSERT INTO sessions (id, name) VALUES (?1, ?2)",
             params![number(id.0), name],
         ),
+        Row::GroupNamed { id, name } => run(
+            transaction,
+            "INSERT INTO groups (id, name) VALUES (?1, ?2)",
+            params![number(id.0), name],
+        ),
         Row::SessionEnded { id } => {
             run(transaction, "UPDATE sessions SET ended = 1 WHERE id = ?1", params![number(id.0)])
         }

@@ -1,8 +1,8 @@
 //! An engine that follows a script, token by token.
 //!
 //! What it answers stands in the last message: `say:TEXT` is answered with TEXT, `long:N` with N
-//! letters, `nothing` with no token at all, `ids:1,2` with these ids, `fail` by failing, and
-//! anything else with itself.
+//! letters, `nothing` with no token at all, `ids:1,2` with these ids, `fail` by failing, `nan` with
+//! probabilities that are none, and anything else with itself.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Condvar, Mutex};
@@ -95,6 +95,7 @@ struct Turn {
     generate: Generate,
     rest: VecDeque<u32>,
     fails: bool,
+    nonsense: bool,
 }
 
 /// The engine.
@@ -155,8 +156,9 @@ impl Running {
         match command {
             EngineCommand::Generate(generate) => {
                 let (answer, fails) = script(&generate.prompt);
+                let nonsense = answer == Bytes.encode("nan\0");
                 let rest = answer.into_iter().skip(generate.resume.len()).collect();
-                self.turns.push(Turn { generate: *generate, rest, fails });
+                self.turns.push(Turn { generate: *generate, rest, fails, nonsense });
             }
             EngineCommand::Abort { request, attempt } => {
                 self.control.change(|state| state.aborted.push(request));
@@ -206,7 +208,8 @@ impl Running {
                 ended.push((request, attempt, Finish::Stop));
                 return false;
             };
-            let token = Token { id, logprob: logprob(id), version };
+            let logprob = if turn.nonsense { f32::NAN } else { logprob(id) };
+            let token = Token { id, logprob, version };
             resume.push(token);
             tokens.push((request, attempt, token));
             let ids: Vec<u32> = resume.iter().map(|token| token.id).collect();
@@ -247,6 +250,8 @@ fn script(prompt: &[u32]) -> (Vec<u32>, bool) {
         return (ids.split(',').map(|id| id.parse().unwrap()).collect(), false);
     } else if said == "nothing" {
         return (Vec::new(), false);
+    } else if said == "nan" {
+        return (Bytes.encode("nan\0"), false);
     } else {
         said
     };

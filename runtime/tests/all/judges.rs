@@ -77,8 +77,7 @@ async fn a_turn_is_judged_with_what_followed_it() {
     live.answer(&turn("a", "thank you")).await;
     let status = live.until(|status| status.ledger.trained == 1).await;
     assert_eq!(status.ledger.votes, 3);
-    let asked = asked.0.lock().unwrap();
-    let (key, body) = &asked[0];
+    let (key, body) = asked.0.lock().unwrap()[0].clone();
     assert_eq!(key, "Bearer secret");
     assert_eq!((&body["model"], &body["max_tokens"]), (&json!("grader"), &json!(99)));
     let shown = body["messages"][1]["content"].as_str().unwrap();

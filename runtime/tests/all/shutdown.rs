@@ -162,3 +162,25 @@ async fn a_failed_step_gives_its_samples_back() {
     let steps: String = query(&record, "SELECT group_concat(ok) FROM steps");
     assert_eq!(steps, "0,0,1");
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_group_is_completed_after_a_restart() {
+    let dir = tempfile::tempdir().unwrap();
+    let start = || {
+        let text = SMALL.replace("batch_size = 2", "batch_size = 1\n group_size = 2");
+        let mut setup = Setup::new(&text);
+        setup.checkpoints = true;
+        setup
+    };
+    let member = |session: &str| {
+        let mut body = turn(session, "hello");
+        body["group_id"] = json!("mine");
+        body
+    };
+    let live = start().start(dir.path()).await;
+    live.answer(&member("a")).await;
+    live.end().await.0.unwrap();
+    let live = start().start(dir.path()).await;
+    live.answer(&member("b")).await;
+    live.until(|status| status.ledger.trained == 2).await;
+}

@@ -1,5 +1,6 @@
 //! Weights reach the engine, or do not.
 
+use headway_runtime::shared::action::Discard;
 use serde_json::{Value, json};
 
 use crate::all::engine::LoadScript;
@@ -150,4 +151,17 @@ async fn an_engine_that_dies_is_named_and_its_turns_fail() {
     assert_eq!(error["error"]["code"], "no_replica");
     let ready: Value = live.get("/readyz").await.json().await.unwrap();
     assert_eq!(ready["reason"], "policy serving blocks: no replica holds whole weights");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn probabilities_that_are_no_numbers_are_not_trained_on() {
+    let dir = tempfile::tempdir().unwrap();
+    let live = Setup::new(&text("")).start(dir.path()).await;
+    assert_eq!(live.ask(&turn("a", "nan")).await.status(), 500);
+    let status = live.driver.status();
+    assert_eq!(status.ledger.discarded[Discard::GenerationFailed.index()], 1);
+    live.answer(&turn("b", "hello")).await;
+    live.until(|status| status.committed == status.inputs).await;
+    let kept: i64 = query(&live.record, "SELECT count(*) FROM samples WHERE tokens IS NOT NULL");
+    assert_eq!(kept, 1);
 }
