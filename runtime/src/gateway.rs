@@ -65,7 +65,7 @@ pub(crate) struct Gate {
     pub(crate) options: Options,
 }
 
-/// The routes, all of which [`openapi`] describes.
+/// The routes, all of which `/openapi.json` describes.
 pub fn router(driver: DriverHandle, tokenizer: Arc<dyn Tokenizer>, options: Options) -> Router {
     let max_body = options.max_body;
     let has_admin = options.admin_token.is_some();
