@@ -1,7 +1,7 @@
 //! A policy that really learns: an engine and a trainer, driven by hand, without the core.
 //!
-//! Reverse four digits: the reward is the share of digits that are right. Sixteen prompts of eight
-//! answers per step, from random weights.
+//! Reverse two digits: the reward is the share of digits that are right. Sixteen prompts of eight
+//! answers per step, from random weights, learning rate 1e-3.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -25,7 +25,7 @@ use headway_shared::version::{DeployVersion, LearnerVersion, RolloutVersion};
 
 const PROMPTS: u64 = 16;
 const ANSWERS: u64 = 8;
-const DIGITS: usize = 4;
+const DIGITS: usize = 2;
 /// Ten digits, then the marks around a prompt.
 const VOCAB: i64 = 16;
 const BEGIN: u32 = 10;
@@ -218,10 +218,10 @@ fn worst(seen: &[Seen], name: &str) -> f64 {
 
 #[test]
 fn a_policy_learns_to_reverse_digits() {
-    let seen = World::start(1).learn(0, 140);
-    let (first, last) = (reward(&seen[..5]), reward(&seen[130..]));
+    let seen = World::start(1).learn(0, 160);
+    let (first, last) = (reward(&seen[..5]), reward(&seen[150..]));
     assert!(first < 0.15, "chance is 1 in 16: {first}");
-    assert!(last > 0.8, "{last}");
+    assert!(last > 0.85, "{last}");
     // Synchronous, one update per step: what was recorded is what the trainer computes.
     assert!((worst(&seen, "learner_rollout_max") - 1.0).abs() < 1e-4);
     assert!(worst(&seen, "train_rollout_logprob_abs_diff") < 1e-4);
@@ -229,9 +229,9 @@ fn a_policy_learns_to_reverse_digits() {
 
 #[test]
 fn it_learns_from_samples_that_are_eight_versions_old() {
-    let seen = World::start(2).learn(8, 160);
-    let (first, last) = (reward(&seen[..5]), reward(&seen[150..]));
-    assert!(last > 0.8 && last > 4.0 * first, "{first} {last}");
+    let seen = World::start(2).learn(8, 200);
+    let (first, last) = (reward(&seen[..5]), reward(&seen[190..]));
+    assert!(first < 0.15 && last > 0.85, "{first} {last}");
     // The batches were eight versions old, so ratios spread.
     let steady = &seen[20..];
     assert!(worst(steady, "learner_rollout_p99") > 1.1);

@@ -23,7 +23,7 @@ fn every_correction_has_the_loss_and_the_gradient_of_the_reference() {
     let mut draws = Draws(11);
     for correction in ALL {
         let mut changed = 0;
-        for round in 0..6 {
+        for round in 0..20 {
             let mut samples: Vec<TrainSample> =
                 (0..7).map(|id| sample(id, 0, &mut draws)).collect();
             samples[3].masked = round % 2 == 0;
