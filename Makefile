@@ -1,6 +1,6 @@
 # `make test` is the whole truth; the others are its parts and helpers.
 
-.PHONY: test lint doc unit same-bytes bless bench
+.PHONY: test lint doc unit same-bytes test-torch bless bench
 
 test: lint doc unit same-bytes
 
@@ -18,6 +18,12 @@ unit:
 # Debug and release, one thread and two, twice: identical bytes.
 same-bytes:
 	scripts/same_bytes.sh
+
+# The policy in libtorch: fetches the library where it is missing, then lints and tests what uses it.
+test-torch:
+	scripts/libtorch.sh
+	cargo clippy -p headway-runtime --features torch --all-targets --locked -- -D warnings
+	cargo test -p headway-runtime --features torch --lib --tests --locked
 
 # Rewrites what tests compare with: generated pages, golden digests, the README's outputs.
 # Read the difference before you commit it.

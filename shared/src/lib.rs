@@ -99,6 +99,7 @@
 //! | [`config`] | the configuration, its rules, and errors with their place |
 //! | [`core`] | the scheduler, a file per loop |
 //! | [`metrics`] | an observer that computes the same columns live and simulated |
+//! | [`ratio`] | importance ratios: advantages, off-policy corrections, spreads, in plain `f64` |
 //! | [`record`], [`replay`], [`snapshot`] | a run as bytes, fed to a fresh core again, restored in the middle |
 //! | [`digest`] | equal digests, equal decisions |
 
@@ -109,6 +110,7 @@ pub mod digest;
 pub mod id;
 pub mod input;
 pub mod metrics;
+pub mod ratio;
 pub mod record;
 pub mod replay;
 pub mod snapshot;

@@ -1,0 +1,82 @@
+//! The policy itself: a decoder-only transformer in libtorch, small enough for a CPU and the same
+//! on a GPU.
+//!
+//! RMSNorm before each block, rotary positions, grouped-query attention, SwiGLU, no biases, an
+//! output head of its own: the architecture and the tensor names of Llama checkpoints. One forward
+//! pass ([`Net::hidden`]) serves the trainer (all positions at once), the prefill of a prompt and a
+//! decode step over a [`Cache`]; they differ in positions, mask, and where keys and values are kept.
+//! Weights cross threads as owned copies ([`Weights`](crate::engine::Weights)), never as tensors.
+//! Every call to libtorch here is the one that returns its error: a GPU out of memory is a failed
+//! step or load, not a panic.
+
+mod cache;
+pub mod file;
+mod net;
+mod shape;
+#[cfg(test)]
+mod tests;
+
+pub use cache::Cache;
+pub(crate) use net::floats;
+pub use net::{Keep, Net, causal_mask, padded};
+pub use shape::Shape;
+
+use tch::TchError;
+
+/// What a model or its weights can fail with.
+#[derive(Debug, thiserror::Error)]
+pub enum ModelError {
+    /// libtorch said no.
+    #[error("libtorch: {0}")]
+    Torch(#[from] TchError),
+    /// The shape is impossible.
+    #[error("the model's shape: {0}")]
+    Shape(&'static str),
+    /// A tensor is not there.
+    #[error("the weights hold no tensor `{0}`")]
+    Missing(String),
+    /// A tensor has another extent than the model needs.
+    #[error("tensor `{name}` is {has:?}, the model needs {needs:?}")]
+    Extent {
+        /// Which.
+        name: String,
+        /// Its extent.
+        has: Vec<i64>,
+        /// The model's.
+        needs: Vec<i64>,
+    },
+    /// A tensor holds NaN or an infinity.
+    #[error("tensor `{0}` holds a number that is not finite")]
+    NotFinite(String),
+    /// A file of weights cannot be read.
+    #[error("{path}: {reason}")]
+    File {
+        /// The file.
+        path: String,
+        /// Why.
+        reason: String,
+    },
+}
+
+/// The device of this name: `cpu`, `cuda`, `cuda:1`.
+///
+/// # Errors
+/// The name is none of these, or libtorch finds no such GPU; the text says which.
+pub fn device(name: &str) -> Result<tch::Device, String> {
+    let index = match name {
+        "cpu" => return Ok(tch::Device::Cpu),
+        "cuda" => Some(0),
+        _ => name.strip_prefix("cuda:").and_then(|index| index.parse::<usize>().ok()),
+    };
+    let Some(index) = index else {
+        return Err(format!("`{name}` is no device: write `cpu`, `cuda` or `cuda:N`"));
+    };
+    let found = usize::try_from(tch::Cuda::device_count()).unwrap_or(0);
+    if index < found {
+        Ok(tch::Device::Cuda(index))
+    } else {
+        Err(format!(
+            "`{name}`: libtorch sees {found} GPUs; write `cpu`, or use a PyTorch with CUDA"
+        ))
+    }
+}

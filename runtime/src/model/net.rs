@@ -1,0 +1,259 @@
+use tch::{Device, Kind, Tensor};
+
+use super::{ModelError, Shape};
+use crate::engine::{WeightTensor, Weights};
+
+/// A transformer on a device. The tensors are in the order of [`Shape::tensors`].
+#[derive(Debug)]
+pub struct Net {
+    shape: Shape,
+    device: Device,
+    tensors: Vec<Tensor>,
+    /// Cosine and sine of every position, [positions, head_size].
+    rotary: (Tensor, Tensor),
+}
+
+/// Tensors per layer, before which comes the embedding.
+const PER_LAYER: usize = 9;
+
+impl Net {
+    /// Copies weights to a device. Additional tensors are an error of nobody and left alone.
+    ///
+    /// # Errors
+    /// A tensor is missing, has another extent or is not finite; libtorch has no room.
+    pub fn new(shape: &Shape, weights: &Weights, device: Device) -> Result<Self, ModelError> {
+        shape.check()?;
+        let tensors = shape
+            .tensors()
+            .into_iter()
+            .map(|(name, needs)| {
+                let found = weights.tensors.iter().find(|tensor| tensor.name == name);
+                let tensor = found.ok_or(ModelError::Missing(name))?;
+                upload(tensor, &needs, device)
+            })
+            .collect::<Result<_, _>>()?;
+        Ok(Self { shape: shape.clone(), device, tensors, rotary: rotary(shape, device)? })
+    }
+
+    /// The sizes.
+    #[must_use]
+    pub fn shape(&self) -> &Shape {
+        &self.shape
+    }
+
+    /// Where it is.
+    #[must_use]
+    pub fn device(&self) -> Device {
+        self.device
+    }
+
+    /// The tensors, in the order of [`Shape::tensors`].
+    #[must_use]
+    pub fn tensors(&self) -> &[Tensor] {
+        &self.tensors
+    }
+
+    /// The same, to be updated in place.
+    pub fn tensors_mut(&mut self) -> &mut [Tensor] {
+        &mut self.tensors
+    }
+
+    /// An owned copy of the weights.
+    ///
+    /// # Errors
+    /// What libtorch says.
+    pub fn weights(&self) -> Result<Weights, ModelError> {
+        let names = self.shape.tensors().into_iter();
+        let tensors = names
+            .zip(&self.tensors)
+            .map(|((name, shape), tensor)| Ok(WeightTensor { name, shape, data: floats(tensor)? }));
+        Ok(Weights { tensors: tensors.collect::<Result<_, ModelError>>()? })
+    }
+
+    /// A copy on the same device that shares nothing and needs no gradient.
+    ///
+    /// # Errors
+    /// What libtorch says.
+    pub fn snapshot(&self) -> Result<Self, ModelError> {
+        let copy = |tensor: &Tensor| tensor.f_detach_copy();
+        Ok(Self {
+            shape: self.shape.clone(),
+            device: self.device,
+            tensors: self.tensors.iter().map(copy).collect::<Result<_, _>>()?,
+            rotary: (self.rotary.0.shallow_clone(), self.rotary.1.shallow_clone()),
+        })
+    }
+
+    /// The last layer's normed states, [n, t, hidden], of tokens [n, t] at positions [n, t].
+    ///
+    /// `mask` is added to the scores, [n or 1, 1, t, keys]. `keep` gets each layer's keys and
+    /// values of these tokens, [n, kv_heads, t, head_size], and gives those to attend to.
+    ///
+    /// # Errors
+    /// What libtorch or `keep` says.
+    pub fn hidden(
+        &self,
+        tokens: &Tensor,
+        positions: &Tensor,
+        mask: &Tensor,
+        keep: &mut Keep<'_>,
+    ) -> Result<Tensor, ModelError> {
+        let (count, length) = tokens.size2()?;
+        let rotary = [&self.rotary.0, &self.rotary.1].map(|table| {
+            table.f_index_select(0, &positions.f_reshape([-1])?)?.f_view([count, 1, length, -1])
+        });
+        let [cos, sin] = rotary;
+        let rotary = (cos?, sin?);
+        let mut states = Tensor::f_embedding(&self.tensors[0], tokens, -1, false, false)?;
+        for layer in 0..self.shape.layers as usize {
+            let weights = &self.tensors[1 + layer * PER_LAYER..][..PER_LAYER];
+            let attended = self.attention(layer, weights, &states, &rotary, mask, keep)?;
+            states = states.f_add(&attended)?;
+            let inner = self.norm(&states, &weights[5])?;
+            let gate = inner.f_linear(&weights[6], None::<Tensor>)?.f_silu()?;
+            let up = inner.f_linear(&weights[7], None::<Tensor>)?;
+            states = states.f_add(&gate.f_mul(&up)?.f_linear(&weights[8], None::<Tensor>)?)?;
+        }
+        self.norm(&states, &self.tensors[self.tensors.len() - 2])
+    }
+
+    /// Logits, [.., vocab], of states [.., hidden].
+    ///
+    /// # Errors
+    /// What libtorch says.
+    pub fn logits(&self, states: &Tensor) -> Result<Tensor, ModelError> {
+        Ok(states.f_linear(&self.tensors[self.tensors.len() - 1], None::<Tensor>)?)
+    }
+
+    /// Logits of whole sequences, [n, t, vocab], from [`padded`] tokens [n, t]: what is right of a
+    /// sequence's end does not matter to what is left of it.
+    ///
+    /// # Errors
+    /// What libtorch says.
+    pub fn full(&self, tokens: &Tensor) -> Result<Tensor, ModelError> {
+        let (count, length) = tokens.size2()?;
+        let positions = Tensor::f_arange(length, (Kind::Int64, self.device))?
+            .f_unsqueeze(0)?
+            .f_expand([count, length], false)?;
+        let mask = causal_mask(length, self.device)?;
+        let states = self.hidden(tokens, &positions, &mask, &mut |_, k, v| Ok((k, v)))?;
+        self.logits(&states)
+    }
+
+    fn attention(
+        &self,
+        layer: usize,
+        weights: &[Tensor],
+        states: &Tensor,
+        rotary: &(Tensor, Tensor),
+        mask: &Tensor,
+        keep: &mut Keep<'_>,
+    ) -> Result<Tensor, ModelError> {
+        let (count, length, _) = states.size3()?;
+        let normed = self.norm(states, &weights[0])?;
+        let heads = |weight: &Tensor, heads: i64| {
+            normed
+                .f_linear(weight, None::<Tensor>)?
+                .f_view([count, length, heads, self.shape.head_size])?
+                .f_transpose(1, 2)
+        };
+        let queries = rotate(&heads(&weights[1], self.shape.heads)?, rotary)?;
+        let keys = rotate(&heads(&weights[2], self.shape.kv_heads)?, rotary)?;
+        let values = heads(&weights[3], self.shape.kv_heads)?;
+        let (keys, values) = keep(layer, keys, values)?;
+        let grouped = self.shape.heads != self.shape.kv_heads;
+        let mixed = Tensor::f_scaled_dot_product_attention(
+            &queries,
+            &keys,
+            &values,
+            Some(mask),
+            0.0,
+            false,
+            None,
+            grouped,
+        )?;
+        let joined = mixed.f_transpose(1, 2)?.f_reshape([count, length, -1])?;
+        Ok(joined.f_linear(&weights[4], None::<Tensor>)?)
+    }
+
+    fn norm(&self, states: &Tensor, gain: &Tensor) -> Result<Tensor, ModelError> {
+        Ok(states.f_rms_norm([self.shape.hidden], Some(gain), self.shape.norm_eps)?)
+    }
+}
+
+/// Gets a layer's number and the keys and values of the tokens of this pass; gives those to attend
+/// to.
+pub type Keep<'a> = dyn FnMut(usize, Tensor, Tensor) -> Result<(Tensor, Tensor), ModelError> + 'a;
+
+/// Sequences as one tensor [n, longest], padded on the right with zeros.
+///
+/// # Errors
+/// What libtorch says.
+pub fn padded(sequences: &[&[u32]], device: Device) -> Result<Tensor, ModelError> {
+    let longest = sequences.iter().map(|sequence| sequence.len()).max().unwrap_or(0);
+    let mut flat = Vec::with_capacity(sequences.len() * longest);
+    for sequence in sequences {
+        flat.extend(sequence.iter().map(|&id| i64::from(id)));
+        flat.resize(flat.len() + longest - sequence.len(), 0);
+    }
+    let shape = [sequences.len() as i64, longest as i64];
+    Ok(Tensor::f_from_slice(&flat)?.f_view(shape)?.f_to_device(device)?)
+}
+
+/// What a whole sequence adds to its scores, [1, 1, length, length]: no token sees a later one.
+///
+/// # Errors
+/// What libtorch says.
+pub fn causal_mask(length: i64, device: Device) -> Result<Tensor, ModelError> {
+    let full = Tensor::f_full([1, 1, length, length], f64::NEG_INFINITY, (Kind::Float, device))?;
+    Ok(full.f_triu(1)?)
+}
+
+fn upload(tensor: &WeightTensor, needs: &[i64], device: Device) -> Result<Tensor, ModelError> {
+    let fits = usize::try_from(needs.iter().product::<i64>()) == Ok(tensor.data.len());
+    if tensor.shape != needs || !fits {
+        let (name, has) = (tensor.name.clone(), tensor.shape.clone());
+        return Err(ModelError::Extent { name, has, needs: needs.to_vec() });
+    }
+    if !tensor.data.iter().all(|number| number.is_finite()) {
+        return Err(ModelError::NotFinite(tensor.name.clone()));
+    }
+    Ok(Tensor::f_from_slice(&tensor.data)?.f_view(needs)?.f_to_device(device)?)
+}
+
+/// A tensor's elements, in row-major order.
+pub(crate) fn floats(tensor: &Tensor) -> Result<Vec<f32>, ModelError> {
+    let flat = tensor.f_detach()?.f_to_device(Device::Cpu)?.f_to_kind(Kind::Float)?;
+    let flat = flat.f_contiguous()?;
+    let mut data = vec![0.0; flat.numel()];
+    let count = data.len();
+    flat.f_copy_data(&mut data, count)?;
+    Ok(data)
+}
+
+/// Cosines and sines, each frequency in both halves of the head, as Llama checkpoints have it.
+/// Computed in f64: at long positions f32 angles are off.
+fn rotary(shape: &Shape, device: Device) -> Result<(Tensor, Tensor), ModelError> {
+    let half = shape.head_size / 2;
+    let mut tables = (Vec::new(), Vec::new());
+    for position in 0..shape.positions {
+        for place in 0..shape.head_size {
+            let exponent = -2.0 * (place % half) as f64 / shape.head_size as f64;
+            let angle = position as f64 * libm::pow(shape.rope_theta, exponent);
+            tables.0.push(libm::cos(angle) as f32);
+            tables.1.push(libm::sin(angle) as f32);
+        }
+    }
+    let table = |data: &[f32]| {
+        Tensor::f_from_slice(data)?.f_view([shape.positions, shape.head_size])?.f_to_device(device)
+    };
+    Ok((table(&tables.0)?, table(&tables.1)?))
+}
+
+/// Turns each pair (first half, second half) of a head by its position's angle.
+fn rotate(heads: &Tensor, (cos, sin): &(Tensor, Tensor)) -> Result<Tensor, ModelError> {
+    let half = heads.size()[3] / 2;
+    let (first, second) = (heads.f_narrow(3, 0, half)?, heads.f_narrow(3, half, half)?);
+    let turned = Tensor::f_cat(&[&second.f_neg()?, &first], 3)?;
+    Ok(heads.f_mul(cos)?.f_add(&turned.f_mul(sin)?)?)
+}

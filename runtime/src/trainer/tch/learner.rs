@@ -1,0 +1,332 @@
+use std::collections::VecDeque;
+
+use headway_shared::id::StepId;
+use headway_shared::ratio::{self, Baseline, Loss, Member, Token};
+use headway_shared::version::{DeployVersion, LearnerVersion};
+
+use super::adamw::{AdamW, Moments, grad_norm};
+use super::loss::{Columns, trained};
+use super::metrics;
+use crate::model::{ModelError, Net, floats};
+use crate::trainer::{StepMetric, TrainSample};
+
+/// Samples per pass: what bounds a step's memory.
+const PASS: usize = 64;
+
+/// Why a step made no new version.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum StepError {
+    #[error(transparent)]
+    Model(#[from] ModelError),
+    #[error("{sample}: {reason}")]
+    Sample { sample: headway_shared::id::SampleId, reason: &'static str },
+    #[error("the loss or its gradient is not finite")]
+    NotFinite,
+}
+
+/// The last step that made a version. Told again, it is answered again and not trained again.
+#[derive(Debug)]
+pub(super) struct Applied {
+    pub(super) step: StepId,
+    pub(super) learner: LearnerVersion,
+    pub(super) metrics: Vec<StepMetric>,
+}
+
+/// The parameters, and everything that a checkpoint holds.
+#[derive(Debug)]
+pub(super) struct Learner {
+    pub(super) net: Net,
+    /// What the parameters are: what the last step made, or the checkpoint it began with.
+    pub(super) version: LearnerVersion,
+    pub(super) moments: Moments,
+    pub(super) baseline: Baseline,
+    pub(super) applied: Option<Applied>,
+    /// Earlier parameters by version, oldest first. Not in a checkpoint.
+    pub(super) snapshots: VecDeque<(LearnerVersion, Net)>,
+}
+
+/// A step to train.
+pub(super) struct Step<'a> {
+    pub(super) step: StepId,
+    pub(super) learner: LearnerVersion,
+    pub(super) deploy: Option<DeployVersion>,
+    pub(super) loss: Loss,
+    pub(super) updates: usize,
+    pub(super) samples: &'a [TrainSample],
+    pub(super) probe: bool,
+}
+
+/// What stays the same over steps.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Habits {
+    pub(super) optimizer: AdamW,
+    pub(super) temperature: f64,
+    pub(super) snapshots: usize,
+}
+
+/// Log-probabilities of each sample's trained tokens.
+type Logs = Vec<Vec<f64>>;
+
+impl Learner {
+    pub(super) fn new(net: Net, version: LearnerVersion) -> Result<Self, ModelError> {
+        for tensor in net.tensors() {
+            let _ = tensor.f_set_requires_grad(true)?;
+        }
+        let moments = Moments::new(net.tensors())?;
+        let baseline = Baseline::default();
+        Ok(Self { net, version, moments, baseline, applied: None, snapshots: VecDeque::new() })
+    }
+
+    /// Trains a step. Where it fails, the parameters and all else are what they were.
+    pub(super) fn train(
+        &mut self,
+        step: &Step<'_>,
+        habits: &Habits,
+    ) -> Result<Vec<StepMetric>, StepError> {
+        for sample in step.samples {
+            check(sample, step.learner, self.net.shape().vocab, self.net.shape().positions)?;
+        }
+        self.remember(step.learner, habits.snapshots)?;
+        let mut baseline = self.baseline;
+        let advantages = ratio::advantages(&members(step.samples), &mut baseline);
+        let deploy = match self.deployed(step) {
+            Some(net) => Some(score(net, step.samples, habits.temperature)?),
+            None => None,
+        };
+        let probed = if step.probe { self.probe(step, habits)? } else { Vec::new() };
+        // With one update, the learner that it sees is the proximal policy, and nothing has changed
+        // yet where it fails.
+        let several = step.updates > 1;
+        let mut proximal = None;
+        let mut before = None;
+        if several {
+            proximal = Some(score(&self.net, step.samples, habits.temperature)?);
+            before = Some((self.net.snapshot()?, self.moments.copy()?));
+        }
+        let trained = match self.updates(step, habits, &advantages, proximal.as_ref()) {
+            Ok(trained) => trained,
+            Err(error) => {
+                self.restore(before)?;
+                return Err(error);
+            }
+        };
+        self.baseline = baseline;
+        self.version = step.learner.next();
+
+        let proximal = proximal.as_ref().unwrap_or(&trained.learner);
+        let same = step.deploy.is_some_and(|deploy| deploy.number() == step.learner.number());
+        let deployed = deploy.is_some() || same;
+        let deploy = deploy.as_ref().unwrap_or(proximal);
+        let sequences = tokens(step, &trained.learner, proximal, deploy);
+        let mut metrics = trained.metrics;
+        metrics.extend(metrics::ratios(&sequences, deployed));
+        metrics.extend(probed);
+        self.applied =
+            Some(Applied { step: step.step, learner: step.learner, metrics: metrics.clone() });
+        Ok(metrics)
+    }
+
+    /// Keeps a copy of the parameters, which are `version`.
+    fn remember(&mut self, version: LearnerVersion, room: usize) -> Result<(), ModelError> {
+        if room == 0 || self.snapshots.back().is_some_and(|(newest, _)| *newest == version) {
+            return Ok(());
+        }
+        self.snapshots.push_back((version, self.net.snapshot()?));
+        while self.snapshots.len() > room {
+            self.snapshots.pop_front();
+        }
+        Ok(())
+    }
+
+    /// The deployed copy, where it is known and not the learner itself.
+    fn deployed(&self, step: &Step<'_>) -> Option<&Net> {
+        let number = step.deploy?.number();
+        let other = self.snapshots.iter().filter(|(version, _)| *version != step.learner);
+        other.into_iter().find(|(version, _)| version.number() == number).map(|(_, net)| net)
+    }
+
+    /// The lag probe: the batch under every snapshot.
+    fn probe(&self, step: &Step<'_>, habits: &Habits) -> Result<Vec<StepMetric>, ModelError> {
+        let mut sequences = Vec::new();
+        for (version, net) in &self.snapshots {
+            let logs = score(net, step.samples, habits.temperature)?;
+            for (sample, logs) in step.samples.iter().zip(&logs) {
+                let pairs = trained(sample).zip(logs);
+                sequences.push(
+                    pairs
+                        .map(|(place, &log)| {
+                            let rollout = f64::from(sample.rollout_logprobs[place]);
+                            let (own, other) = (sample.versions[place].number(), version.number());
+                            let (newer, older) =
+                                if other >= own { (log, rollout) } else { (rollout, log) };
+                            Token {
+                                staleness: other.abs_diff(own),
+                                learner: newer,
+                                proximal: newer,
+                                deploy: older,
+                                rollout: older,
+                            }
+                        })
+                        .collect(),
+                );
+            }
+        }
+        Ok(metrics::probe(&sequences))
+    }
+
+    /// The optimizer's updates, each with its part of the batch.
+    fn updates(
+        &mut self,
+        step: &Step<'_>,
+        habits: &Habits,
+        advantages: &[f64],
+        proximal: Option<&Logs>,
+    ) -> Result<Trained, StepError> {
+        let count = step.samples.len();
+        let size = count.div_ceil(step.updates.clamp(1, count.max(1))).max(1);
+        let mut trained = Trained::default();
+        let (mut losses, mut norms, mut clipped, mut parts) = (0.0, 0.0, 0.0, 0.0);
+        for part in (0..count).collect::<Vec<_>>().chunks(size) {
+            for pass in part.chunks(PASS) {
+                let (from, to) = (pass[0], pass[0] + pass.len());
+                let samples: Vec<&TrainSample> = step.samples[from..to].iter().collect();
+                let columns = Columns::of(&samples, &advantages[from..to], self.net.device())?;
+                let learner = columns.log_probs(&self.net, habits.temperature)?;
+                let old = match proximal {
+                    Some(proximal) => columns.put(&samples, &proximal[from..to])?,
+                    None => learner.f_detach().map_err(ModelError::from)?,
+                };
+                let (loss, changed) = columns.loss(&step.loss, &learner, &old)?;
+                let loss = loss.f_div_scalar(part.len() as f64).map_err(ModelError::from)?;
+                loss.f_backward().map_err(ModelError::from)?;
+                losses += loss.f_double_value(&[]).map_err(ModelError::from)?;
+                clipped += floats(&changed)?.iter().map(|&x| f64::from(x)).sum::<f64>();
+                trained.learner.extend(take(&samples, &learner)?);
+            }
+            let norm = grad_norm(self.net.tensors())?;
+            if !(norm.is_finite() && losses.is_finite()) {
+                return Err(StepError::NotFinite);
+            }
+            let _no_gradients = tch::no_grad_guard();
+            habits.optimizer.update(self.net.tensors_mut(), &mut self.moments, norm)?;
+            norms += norm;
+            parts += 1.0;
+        }
+        let tokens: usize = trained.learner.iter().map(Vec::len).sum();
+        let rewards = step.samples.iter().filter(|sample| !sample.masked);
+        let rewards: Vec<f64> = rewards.map(|sample| sample.reward).collect();
+        let share = |sum: f64, of: f64| if of > 0.0 { sum / of } else { 0.0 };
+        trained.metrics = vec![
+            metrics::whole("reward_mean", share(rewards.iter().sum(), rewards.len() as f64)),
+            metrics::whole("loss", share(losses, parts)),
+            metrics::whole("grad_norm", share(norms, parts)),
+            metrics::whole("clipped_fraction", share(clipped, tokens as f64)),
+            metrics::whole("trained_tokens", tokens as f64),
+        ];
+        Ok(trained)
+    }
+
+    /// Forgets a step that failed.
+    fn restore(&mut self, before: Option<(Net, Moments)>) -> Result<(), ModelError> {
+        let _no_gradients = tch::no_grad_guard();
+        for tensor in self.net.tensors_mut() {
+            tensor.zero_grad();
+        }
+        if let Some((net, moments)) = before {
+            for (tensor, before) in self.net.tensors_mut().iter_mut().zip(net.tensors()) {
+                tensor.f_copy_(before)?;
+            }
+            self.moments = moments;
+        }
+        Ok(())
+    }
+}
+
+#[derive(Default)]
+struct Trained {
+    learner: Logs,
+    metrics: Vec<StepMetric>,
+}
+
+fn members(samples: &[TrainSample]) -> Vec<Member> {
+    let groups = samples.iter().enumerate().map(|(place, sample)| match sample.group {
+        // Groups and lone samples must not share numbers.
+        Some(group) => Member { group: group.0 << 1, reward: sample.reward, masked: sample.masked },
+        None => {
+            Member { group: (place as u64) << 1 | 1, reward: sample.reward, masked: sample.masked }
+        }
+    });
+    groups.collect()
+}
+
+fn check(
+    sample: &TrainSample,
+    learner: LearnerVersion,
+    vocab: i64,
+    positions: i64,
+) -> Result<(), StepError> {
+    let wrong = |reason| Err(StepError::Sample { sample: sample.id, reason });
+    let count = sample.tokens.len();
+    let lists = [sample.loss_mask.len(), sample.rollout_logprobs.len(), sample.versions.len()];
+    if lists.iter().any(|&length| length != count) {
+        return wrong("its lists differ in length");
+    }
+    if count < 2 || count as i64 > positions {
+        return wrong("it has fewer than two tokens, or more than the model has positions");
+    }
+    if sample.tokens.iter().any(|&id| i64::from(id) >= vocab) {
+        return wrong("it has a token that the model does not know");
+    }
+    if sample.loss_mask[0] {
+        return wrong("its first token cannot be trained: nothing is before it");
+    }
+    let logs_fit = |place: usize| {
+        let log = sample.rollout_logprobs[place];
+        log.is_finite() && log <= 0.0
+    };
+    if !trained(sample).all(logs_fit) || !sample.reward.is_finite() {
+        return wrong("its reward or a log-probability is no such number");
+    }
+    if trained(sample).any(|place| learner.staleness_of(sample.versions[place]).is_none()) {
+        return wrong("it is of a version that the learner has not reached");
+    }
+    Ok(())
+}
+
+/// The log-probabilities of each sample's trained tokens under a net, without gradients.
+fn score(net: &Net, samples: &[TrainSample], temperature: f64) -> Result<Logs, ModelError> {
+    let _no_gradients = tch::no_grad_guard();
+    let mut logs = Vec::new();
+    for pass in samples.chunks(PASS) {
+        let pass: Vec<&TrainSample> = pass.iter().collect();
+        let columns = Columns::of(&pass, &vec![0.0; pass.len()], net.device())?;
+        logs.extend(take(&pass, &columns.log_probs(net, temperature)?)?);
+    }
+    Ok(logs)
+}
+
+/// The trained tokens' cells of a tensor [n, t].
+fn take(samples: &[&TrainSample], columns: &tch::Tensor) -> Result<Logs, ModelError> {
+    let width = usize::try_from(columns.size2()?.1).unwrap_or(0);
+    let flat = floats(columns)?;
+    let rows = samples.iter().zip(flat.chunks(width.max(1)));
+    Ok(rows
+        .map(|(sample, row)| trained(sample).map(|place| f64::from(row[place - 1])).collect())
+        .collect())
+}
+
+fn tokens(step: &Step<'_>, learner: &Logs, proximal: &Logs, deploy: &Logs) -> Vec<Vec<Token>> {
+    let of = |(index, sample): (usize, &TrainSample)| {
+        let places = trained(sample).enumerate();
+        places
+            .map(|(n, place)| Token {
+                staleness: step.learner.staleness_of(sample.versions[place]).unwrap_or(0),
+                learner: learner[index][n],
+                proximal: proximal[index][n],
+                deploy: deploy[index][n],
+                rollout: f64::from(sample.rollout_logprobs[place]),
+            })
+            .collect()
+    };
+    step.samples.iter().enumerate().map(of).collect()
+}
