@@ -6,15 +6,25 @@
 //!
 //! | module | holds |
 //! |---|---|
-//! | [`clock`] | the only clock: nanoseconds since the run's start |
+//! | [`driver`] | the task that owns the core, recovery, shutdown |
+//! | [`store`] | the record: a SQLite database, and its replay |
+//! | [`gateway`] | the OpenAI-compatible HTTP server in front of it |
+//! | [`judge`] | a rule, and any OpenAI-compatible endpoint |
 //! | [`engine`], [`trainer`] | what a serving engine and a trainer receive and send |
 //! | `model` | the policy in libtorch (feature `torch`) |
 //! | [`tokenizer`] | text to token ids and back |
+//! | [`secret`] | keys and tokens, never shown |
+//! | [`clock`] | the only clock: nanoseconds since the run's start |
 
 pub mod clock;
+pub mod driver;
 pub mod engine;
+pub mod gateway;
+pub mod judge;
 #[cfg(feature = "torch")]
 pub mod model;
+pub mod secret;
+pub mod store;
 pub mod tokenizer;
 pub mod trainer;
 

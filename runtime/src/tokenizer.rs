@@ -25,3 +25,54 @@ pub trait Tokenizer: Send + Sync + 'static {
     /// The token that ends the assistant's turn.
     fn end_of_turn(&self) -> u32;
 }
+
+/// A tokenizer of bytes: the ids 0 to 255 are bytes, and a few more mark messages. It needs no
+/// vocabulary file, and suits small models.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Bytes;
+
+impl Bytes {
+    /// Ends a message.
+    pub const END: u32 = 256;
+    /// Begins a message of the system.
+    pub const SYSTEM: u32 = 257;
+    /// Begins a message of the user.
+    pub const USER: u32 = 258;
+    /// Begins a message of the assistant.
+    pub const ASSISTANT: u32 = 259;
+    /// Begins a message of a tool, or of any other role.
+    pub const TOOL: u32 = 260;
+    /// How many ids there are.
+    pub const VOCABULARY: u32 = 261;
+}
+
+impl Tokenizer for Bytes {
+    fn prompt(&self, messages: &[Message]) -> Vec<u32> {
+        let mut ids = Vec::new();
+        for message in messages {
+            ids.push(match message.role.as_str() {
+                "system" => Self::SYSTEM,
+                "user" => Self::USER,
+                "assistant" => Self::ASSISTANT,
+                _ => Self::TOOL,
+            });
+            ids.extend(self.encode(&message.content));
+            ids.push(Self::END);
+        }
+        ids.push(Self::ASSISTANT);
+        ids
+    }
+
+    fn encode(&self, text: &str) -> Vec<u32> {
+        text.bytes().map(u32::from).collect()
+    }
+
+    fn decode(&self, ids: &[u32]) -> String {
+        let bytes: Vec<u8> = ids.iter().filter_map(|&id| u8::try_from(id).ok()).collect();
+        String::from_utf8_lossy(&bytes).into_owned()
+    }
+
+    fn end_of_turn(&self) -> u32 {
+        Self::END
+    }
+}

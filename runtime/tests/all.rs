@@ -1,4 +1,5 @@
-//! Tests of the runtime end to end.
+//! Tests of the runtime end to end: real HTTP, a real database, real processes; the engine and the
+//! trainer are scripted.
 
 #![allow(
     clippy::unwrap_used,
@@ -8,6 +9,19 @@
 )]
 
 mod all {
+    mod engine;
+    mod live;
+    mod trainer;
+
+    mod admin;
+    mod chat;
+    mod crash;
+    mod defects;
+    mod judges;
     #[cfg(feature = "torch")]
     mod learning;
+    mod record;
+    mod shutdown;
+    mod weights;
+    mod wrong_requests;
 }

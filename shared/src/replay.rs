@@ -4,6 +4,7 @@ use std::fmt;
 use std::io::Read;
 
 use crate::action::Action;
+use crate::config::Config;
 use crate::core::Scheduler;
 use crate::digest::Digest;
 use crate::input::Input;
@@ -102,29 +103,79 @@ pub fn replay<R: Read>(record: Reader<R>) -> Result<ReplayReport, ReplayError> {
     if header.decision_version != DECISION_VERSION {
         return Err(ReplayError::OtherDecisions { found: header.decision_version });
     }
-    let mut replay = Replay {
-        scheduler: Scheduler::new(header.config.clone()),
-        actions: Vec::new(),
-        report: ReplayReport { decisions: Decisions::default(), snapshots: 0, end: Time::ZERO },
-    };
+    let mut replayer = Replayer::new(header.config.clone());
     for entry in record {
         match entry? {
-            Entry::Input { at, input, actions } => replay.input(at, input, actions)?,
-            Entry::Snapshot(bytes) => replay.snapshot(&bytes)?,
-            Entry::End(decisions) => replay.end(decisions)?,
+            Entry::Input { at, input, actions } => replayer.input(at, input, actions)?,
+            Entry::Snapshot(bytes) => replayer.snapshot(&bytes)?,
+            Entry::End(decisions) => replayer.end(decisions)?,
         }
     }
-    Ok(replay.report)
+    Ok(replayer.report())
 }
 
-struct Replay {
+/// Replays the entries of a record one by one, wherever they are stored: a record in a file, or
+/// the database of a live run.
+#[derive(Clone, Debug)]
+pub struct Replayer {
     scheduler: Scheduler,
     actions: Vec<Action>,
     report: ReplayReport,
 }
 
-impl Replay {
-    fn input(&mut self, at: Time, input: Input, recorded: Digest) -> Result<(), ReplayError> {
+impl Replayer {
+    /// Begins at the start of a run.
+    #[must_use]
+    pub fn new(config: Config) -> Self {
+        Self::at(Scheduler::new(config), 0)
+    }
+
+    /// Begins at a snapshot that `inputs` inputs precede.
+    ///
+    /// # Errors
+    /// [`ReplayError::Snapshot`].
+    pub fn restore(bytes: &[u8], inputs: u64) -> Result<Self, ReplayError> {
+        let scheduler =
+            snapshot::from_bytes(bytes).map_err(|error| ReplayError::Snapshot { inputs, error })?;
+        Ok(Self::at(scheduler, inputs))
+    }
+
+    fn at(scheduler: Scheduler, inputs: u64) -> Self {
+        let (decisions, end) = (Decisions { inputs, ..Decisions::default() }, scheduler.now());
+        let report = ReplayReport { decisions, snapshots: 0, end };
+        Self { scheduler, actions: Vec::new(), report }
+    }
+
+    /// What agreed until now. Decisions are counted and digested from where the replay began,
+    /// inputs from the start of the run.
+    #[must_use]
+    pub const fn report(&self) -> ReplayReport {
+        self.report
+    }
+
+    /// The actions of the last input.
+    #[must_use]
+    pub fn actions(&self) -> &[Action] {
+        &self.actions
+    }
+
+    /// The core, as it is now.
+    #[must_use]
+    pub const fn scheduler(&self) -> &Scheduler {
+        &self.scheduler
+    }
+
+    /// The core, to go on with.
+    #[must_use]
+    pub fn into_scheduler(self) -> Scheduler {
+        self.scheduler
+    }
+
+    /// The next input, and the digest of the actions that it caused when it was recorded.
+    ///
+    /// # Errors
+    /// [`ReplayError::Diverged`].
+    pub fn input(&mut self, at: Time, input: Input, recorded: Digest) -> Result<(), ReplayError> {
         let index = self.report.decisions.inputs;
         self.actions.clear();
         self.scheduler.handle(at, &input);
@@ -140,7 +191,10 @@ impl Replay {
     }
 
     /// A snapshot must restore to this very core.
-    fn snapshot(&mut self, bytes: &[u8]) -> Result<(), ReplayError> {
+    ///
+    /// # Errors
+    /// [`ReplayError::Snapshot`] or [`ReplayError::SnapshotDiffers`].
+    pub fn snapshot(&mut self, bytes: &[u8]) -> Result<(), ReplayError> {
         let inputs = self.report.decisions.inputs;
         let fail = |error| ReplayError::Snapshot { inputs, error };
         let restored = snapshot::from_bytes(bytes).map_err(fail)?;
@@ -166,7 +220,6 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::config::Config;
     use crate::id::RequestId;
     use crate::record::{Header, Writer};
     use crate::testing::{Choice, World};

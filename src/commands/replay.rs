@@ -2,8 +2,9 @@
 
 use std::fs::File;
 use std::io::BufReader;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
+use headway_runtime::store::{self, StoreError};
 use headway_shared::record::Reader;
 use headway_shared::replay::{ReplayError, replay};
 
@@ -13,7 +14,7 @@ use crate::terminal;
 /// Feed a recorded run through the core again and compare every decision
 #[derive(clap::Args)]
 pub(crate) struct Args {
-    /// The record, as `simulate --record` writes it
+    /// The record, as `simulate --record` writes it, or the database of a live run
     record: PathBuf,
 }
 
@@ -21,9 +22,12 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     let path = args.record.display();
     let unreadable = |error| {
-        let help = "name a record that `headway simulate --record` wrote";
+        let help = "name a record that `headway simulate --record` or a live run wrote";
         Failure::input(format!("{path}: {error}\nhelp: {help}"))
     };
+    if store::is_database(&args.record).map_err(|e| Failure::unreadable(&args.record, &e))? {
+        return replay_database(&args.record);
+    }
     let file =
         File::open(&args.record).map_err(|error| Failure::unreadable(&args.record, &error))?;
     let reader =
@@ -40,5 +44,21 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
             Err(unreadable(error.to_string()))
         }
         Err(error) => Err(Failure::broken(format!("{path}: {error}"))),
+    }
+}
+
+/// The same for the database of a live run.
+fn replay_database(record: &Path) -> Result<(), Failure> {
+    let path = record.display();
+    match store::replay(record) {
+        Ok(report) => terminal::data(&format!(
+            "{path}: {} inputs until {}, {} snapshots, the same decisions (digest {})\n",
+            report.decisions.inputs, report.end, report.snapshots, report.decisions.digest
+        )),
+        Err(StoreError::Replay(error)) => Err(Failure::broken(format!("{path}: {error}"))),
+        Err(error) => {
+            let help = "name the database of a run that this build can read";
+            Err(Failure::input(format!("{path}: {error}\nhelp: {help}")))
+        }
     }
 }

@@ -1,0 +1,351 @@
+//! The driver: one task owns the [`Scheduler`], stamps each input, appends it to the record,
+//! handles it, and carries the actions out. It decides nothing.
+//!
+//! ```text
+//!  engines, trainer, judges, record ──completions──►┐
+//!                                                   ├─► Driver ──► Scheduler
+//!  gateway, operators ───────────────wishes────────►┘      │
+//!                                                          ├─► engines, judges: at once
+//!                                                          └─► replies, train steps, publications:
+//!                                                              when their input is on disk
+//! ```
+//!
+//! Completions are looked at before wishes, so that a flood of requests does not keep a finished
+//! step waiting. While a transaction is being committed, inputs gather for the next one: group
+//! commit without a timer.
+
+mod act;
+mod book;
+mod effect;
+mod facts;
+mod handle;
+mod message;
+mod recovery;
+mod shutdown;
+mod start;
+mod turn;
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
+
+use headway_shared::action::{Action, OperatorReply};
+use headway_shared::core::{Fate, Scheduler};
+use headway_shared::id::{
+    GroupId, PublicationId, ReplicaId, RequestId, SampleId, SessionId, VoteId,
+};
+use headway_shared::input::Input;
+use headway_shared::metrics::Observer;
+use headway_shared::record::Decisions;
+use headway_shared::snapshot;
+use headway_shared::time::Time;
+use tokio::sync::{mpsc, oneshot, watch};
+use tokio::task::AbortHandle;
+
+use crate::clock::Clock;
+use crate::engine::{EngineCommand, Weights};
+use crate::judge::Judge;
+use crate::store::{Batch, Row, Writer};
+use crate::tokenizer::Tokenizer;
+use crate::trainer::{StepMetric, TrainerCommand};
+use book::Book;
+use effect::Effect;
+use message::{Completion, Wish};
+use shutdown::Ending;
+use turn::{Payload, Turn};
+
+pub use handle::DriverHandle;
+pub use message::{Answer, Arrival, Status, TurnEvent};
+pub use recovery::Recovery;
+pub use start::{DriverError, Options, Parts, start};
+
+/// How many completions, then how many wishes, are taken before the other kind is looked at.
+const TURN_OF_EACH: usize = 64;
+/// While so many rows wait for the disk, no new requests are taken.
+const MOST_UNCOMMITTED: usize = 65_536;
+
+/// See the [module](self).
+struct Driver {
+    options: Options,
+    clock: Clock,
+    scheduler: Scheduler,
+    observer: Observer,
+    decisions: Decisions,
+    book: Book,
+
+    tokenizer: Arc<dyn Tokenizer>,
+    judge: Arc<dyn Judge>,
+    engines: BTreeMap<ReplicaId, mpsc::Sender<EngineCommand>>,
+    trainer: mpsc::Sender<TrainerCommand>,
+    completions: mpsc::Receiver<Completion>,
+    /// For votes, which report here.
+    completed: mpsc::Sender<Completion>,
+    wishes: mpsc::Receiver<Wish>,
+    leavers: mpsc::UnboundedReceiver<RequestId>,
+    status: watch::Sender<Status>,
+
+    sessions: BTreeMap<String, SessionId>,
+    session_names: BTreeMap<SessionId, String>,
+    groups: GroupNames,
+    turns: BTreeMap<RequestId, Turn>,
+    samples: BTreeMap<SampleId, Payload>,
+    /// Samples of each session whose next state has not been seen.
+    awaiting: BTreeMap<SessionId, Vec<SampleId>>,
+    votes: BTreeMap<VoteId, AbortHandle>,
+    saved: Option<(PublicationId, Arc<Weights>)>,
+    /// What the step that is about to end has measured.
+    metrics: Vec<StepMetric>,
+    /// Who waits for an operator's reply, in order.
+    operators: VecDeque<Option<oneshot::Sender<OperatorReply>>>,
+
+    /// Failures that carrying out an action has led to.
+    followups: VecDeque<Input>,
+    actions: Vec<Action>,
+    writer: Writer,
+    /// The number of the next input.
+    seq: u64,
+    /// Inputs on disk.
+    committed: u64,
+    /// A batch is being committed.
+    committing: bool,
+    rows: Vec<Row>,
+    /// What waits for the disk, by the input it waits for.
+    effects: VecDeque<(u64, Effect)>,
+    /// Why nothing is committed any more.
+    record_failed: Option<String>,
+    trainer_down: bool,
+    ending: Option<Ending>,
+}
+
+/// Names of groups, of which the latest are remembered.
+#[derive(Debug, Default)]
+struct GroupNames {
+    ids: BTreeMap<String, GroupId>,
+    order: VecDeque<String>,
+}
+
+/// Far more groups than can be open at once.
+const MOST_GROUPS: usize = 65_536;
+
+impl GroupNames {
+    fn get(&self, name: &str) -> Option<GroupId> {
+        self.ids.get(name).copied()
+    }
+
+    fn insert(&mut self, name: String, id: GroupId) {
+        if self.order.len() == MOST_GROUPS
+            && let Some(oldest) = self.order.pop_front()
+        {
+            self.ids.remove(&oldest);
+        }
+        self.order.push_back(name.clone());
+        self.ids.insert(name, id);
+    }
+}
+
+impl Driver {
+    /// Runs until the run has ended.
+    async fn run(mut self) -> Result<(), DriverError> {
+        loop {
+            let mut moved = self.take_completions();
+            moved |= self.take_wishes();
+            moved |= self.tick();
+            self.settle();
+            if self.has_ended() {
+                return self.end();
+            }
+            if !moved {
+                self.wait().await;
+                self.settle();
+            }
+        }
+    }
+
+    /// Handles what has come of handling, hands the rows over, and shows how the run is.
+    fn settle(&mut self) {
+        while let Some(input) = self.followups.pop_front() {
+            self.feed(&input);
+        }
+        self.commit();
+        self.show();
+    }
+
+    fn take_completions(&mut self) -> bool {
+        for taken in 0..TURN_OF_EACH {
+            let Ok(completion) = self.completions.try_recv() else { return taken > 0 };
+            self.complete(completion);
+        }
+        true
+    }
+
+    fn take_wishes(&mut self) -> bool {
+        for taken in 0..TURN_OF_EACH {
+            if let Ok(request) = self.leavers.try_recv() {
+                self.client_left(request);
+            } else if self.takes_wishes()
+                && let Ok(wish) = self.wishes.try_recv()
+            {
+                self.grant(wish);
+            } else {
+                return taken > 0;
+            }
+        }
+        true
+    }
+
+    fn takes_wishes(&self) -> bool {
+        self.rows.len() < MOST_UNCOMMITTED
+    }
+
+    /// Time has passed.
+    fn tick(&mut self) -> bool {
+        let due = self.scheduler.poll_timeout().is_some_and(|time| time <= self.clock.now());
+        if due {
+            self.feed(&Input::Tick);
+        }
+        due
+    }
+
+    async fn wait(&mut self) {
+        let deadline = [self.scheduler.poll_timeout(), self.ending_deadline()];
+        let deadline = deadline.into_iter().flatten().min();
+        let timer = tokio::time::sleep_until(self.clock.instant(deadline.unwrap_or(Time::MAX)));
+        let takes_wishes = self.takes_wishes();
+        tokio::select! {
+            biased;
+            Some(completion) = self.completions.recv() => self.complete(completion),
+            Some(request) = self.leavers.recv() => self.client_left(request),
+            Some(wish) = self.wishes.recv(), if takes_wishes => self.grant(wish),
+            () = timer => {}
+        }
+    }
+
+    /// One input: stamped, appended, handled; its actions are carried out, or wait for the disk.
+    fn feed(&mut self, input: &Input) {
+        let now = self.clock.now();
+        self.options.at(Point::BeforeAppend);
+        self.scheduler.handle(now, input);
+        self.actions.clear();
+        self.actions.extend(std::iter::from_fn(|| self.scheduler.poll_action()));
+        let actions = std::mem::take(&mut self.actions);
+        let seq = self.seq;
+        self.seq += 1;
+        let digest = self.decisions.add(now, &actions);
+        self.observer.observe(now, input, &actions, &self.scheduler);
+        self.book.observe(input, &actions);
+        let input_row =
+            Row::Input { seq, at: now, input: Box::new(input.clone()), actions: digest };
+        self.append(input_row);
+        self.append_end(seq, input);
+        self.options.at(Point::AfterAppend);
+        for &action in &actions {
+            self.act(seq, action);
+        }
+        self.resolve(seq, input);
+        self.actions = actions;
+        if self.seq.is_multiple_of(self.options.snapshot_every.max(1)) {
+            self.snapshot();
+        }
+    }
+
+    /// What an input says of a vote or step.
+    fn append_end(&mut self, seq: u64, input: &Input) {
+        match *input {
+            Input::VoteEnded { vote, outcome, tokens, judge_version } => {
+                self.append(Row::VoteEnded { vote, seq, outcome, tokens, judge_version });
+            }
+            Input::StepEnded { step, ok } => {
+                let metrics = std::mem::take(&mut self.metrics);
+                self.append(Row::StepEnded { step, ok, metrics, seq });
+            }
+            _ => {}
+        }
+    }
+
+    fn append(&mut self, row: Row) {
+        if self.record_failed.is_none() {
+            self.rows.push(row);
+        }
+    }
+
+    /// What left the ledger.
+    fn resolve(&mut self, seq: u64, input: &Input) {
+        let step = match input {
+            Input::StepEnded { step, .. } => Some(*step),
+            _ => None,
+        };
+        for index in 0..self.scheduler.resolved().len() {
+            let resolved = &self.scheduler.resolved()[index];
+            let (step, fate) = match resolved.fate {
+                Fate::Trained => (step, "trained"),
+                Fate::Discarded(reason) => (None, reason.name()),
+            };
+            let sample = Box::new(resolved.sample.clone());
+            self.samples.remove(&sample.id);
+            if let Some(waiting) = self.awaiting.get_mut(&sample.session) {
+                waiting.retain(|id| *id != sample.id);
+                if waiting.is_empty() {
+                    self.awaiting.remove(&sample.session);
+                }
+            }
+            self.append(Row::Resolved { sample, step, fate, seq });
+        }
+    }
+
+    /// The state as it is now, for a restart.
+    fn snapshot(&mut self) {
+        let core = snapshot::to_bytes(&self.scheduler);
+        let book = postcard::to_stdvec(&self.book);
+        if let (Ok(core), Ok(book)) = (core, book) {
+            self.append(Row::Snapshot { inputs: self.seq, core, book });
+        }
+    }
+
+    /// Hands over what has gathered, unless a batch is under way.
+    fn commit(&mut self) {
+        if self.committing || self.rows.is_empty() {
+            return;
+        }
+        let rows = std::mem::take(&mut self.rows);
+        self.writer.commit(Batch { last: self.seq - 1, rows });
+        self.committing = true;
+    }
+
+    fn show(&self) {
+        let error = self.record_failed.clone().or_else(|| {
+            let down = || self.trainer_down.then(|| "the trainer is down".to_owned());
+            self.scheduler.error().map(|error| error.to_string()).or_else(down)
+        });
+        self.status.send_replace(Status {
+            now: self.scheduler.now(),
+            learner: self.scheduler.learner(),
+            gauges: self.scheduler.gauges(),
+            ledger: self.scheduler.ledger().clone(),
+            waits_for: self.scheduler.stall().to_string(),
+            inputs: self.seq,
+            committed: self.committed,
+            error,
+            ending: self.ending.is_some(),
+        });
+    }
+}
+
+/// A place where a process can be killed: tests do so, to see that nothing is lost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Point {
+    /// Before an input is handled and appended.
+    BeforeAppend,
+    /// After that, and before its actions are carried out.
+    AfterAppend,
+    /// Before a transaction.
+    BeforeCommit,
+    /// After it, before anyone knows.
+    AfterCommit,
+    /// Before a client gets its answer.
+    BeforeReply,
+    /// After that.
+    AfterReply,
+    /// Before the trainer gets a batch.
+    BeforeLease,
+    /// After that.
+    AfterLease,
+}

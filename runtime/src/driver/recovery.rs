@@ -1,0 +1,75 @@
+//! From the record to a core that goes on.
+
+use std::path::Path;
+
+use headway_shared::config::Config;
+use headway_shared::core::Scheduler;
+use headway_shared::id::{GroupId, SessionId};
+use headway_shared::replay::Replayer;
+use headway_shared::time::Span;
+
+use super::MOST_GROUPS;
+use super::book::Book;
+use crate::clock::Clock;
+use crate::store::{Database, LiveSample, StoreError};
+
+/// A run as its record tells it, ready to be [started](super::start): the newest snapshot, with
+/// the inputs behind it handled again. Each of these must cause the actions that it caused when it
+/// was recorded.
+#[derive(Debug)]
+pub struct Recovery {
+    pub(super) database: Database,
+    pub(super) config: Config,
+    pub(super) scheduler: Scheduler,
+    pub(super) book: Book,
+    pub(super) seq: u64,
+    pub(super) sessions: Vec<(SessionId, String)>,
+    pub(super) groups: Vec<(GroupId, String)>,
+    pub(super) samples: Vec<LiveSample>,
+    clock: Clock,
+}
+
+impl Recovery {
+    /// Opens the record at `path`, or creates it. `config` is what the run is to go on with.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub fn open(path: &Path, config: Config) -> Result<Self, StoreError> {
+        let database = Database::open(path, &config)?;
+        let (mut replayer, mut book) = match database.newest_snapshot()? {
+            None => (Replayer::new(database.config().clone()), Book::default()),
+            Some(snapshot) => {
+                let place = || format!("the snapshot after input {}", snapshot.inputs);
+                let book = postcard::from_bytes(&snapshot.book)
+                    .map_err(|_| StoreError::Damaged { place: place() })?;
+                (Replayer::restore(&snapshot.core, snapshot.inputs)?, book)
+            }
+        };
+        let from = replayer.report().decisions.inputs;
+        database.inputs_from(from, |stored| {
+            let input = stored.input.clone();
+            replayer.input(stored.at, stored.input, stored.actions)?;
+            book.observe(&input, replayer.actions());
+            Ok(())
+        })?;
+        let report = replayer.report();
+        let (sessions, samples) = (database.live_sessions()?, database.live_samples()?);
+        let groups = database.latest_groups(MOST_GROUPS)?;
+        // Later than the last input, whatever the wall clock did meanwhile.
+        let clock = Clock::from(report.end + Span::from_nanos(1));
+        let (seq, scheduler) = (report.decisions.inputs, replayer.into_scheduler());
+        Ok(Self { database, config, scheduler, book, seq, sessions, groups, samples, clock })
+    }
+
+    /// The run's clock, for the threads of engines and the trainer.
+    #[must_use]
+    pub const fn clock(&self) -> Clock {
+        self.clock
+    }
+
+    /// Inputs that are in the record already; 0: a new run.
+    #[must_use]
+    pub const fn inputs(&self) -> u64 {
+        self.seq
+    }
+}

@@ -1,0 +1,138 @@
+//! The orderly end of a run.
+
+use headway_shared::input::Operator;
+use headway_shared::time::{Span, Time};
+
+use super::Driver;
+use super::start::DriverError;
+use crate::engine::EngineCommand;
+use crate::trainer::TrainerCommand;
+
+/// How far the end is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Ending {
+    /// What runs is aborted then, and the checkpoint awaited no longer.
+    deadline: Time,
+    stage: Stage,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stage {
+    /// Turns, votes and the train step end.
+    Draining,
+    /// The trainer writes a checkpoint.
+    Checkpointing,
+    /// The last transaction is written.
+    Committing,
+}
+
+/// How long a checkpoint may take once everything else has ended.
+const CHECKPOINT_TIME: Span = Span::from_secs(60);
+
+impl Driver {
+    /// Admits nothing more.
+    pub(super) fn begin_shutdown(&mut self, within: Span) {
+        if self.ending.is_none() {
+            let deadline = self.clock.now() + within;
+            self.ending = Some(Ending { deadline, stage: Stage::Draining });
+            self.operate(Operator::Pause);
+        }
+    }
+
+    pub(super) fn ending_deadline(&self) -> Option<Time> {
+        self.ending.filter(|ending| ending.stage != Stage::Committing).map(|e| e.deadline)
+    }
+
+    /// The trainer has written a checkpoint.
+    pub(super) fn checkpointed(&mut self) {
+        if let Some(ending) = &mut self.ending
+            && ending.stage == Stage::Checkpointing
+        {
+            ending.deadline = Time::ZERO;
+        }
+    }
+
+    /// Goes on with the end of the run; whether it is reached.
+    pub(super) fn has_ended(&mut self) -> bool {
+        if self.trainer_down && self.ending.is_none() {
+            self.begin_shutdown(Span::ZERO);
+        }
+        let Some(ending) = self.ending else { return false };
+        let over = ending.deadline <= self.clock.now() || self.record_failed.is_some();
+        match ending.stage {
+            Stage::Draining if over || self.is_idle() => {
+                self.abort_everything();
+                self.begin_checkpoint();
+                false
+            }
+            Stage::Checkpointing if over || self.trainer_down => {
+                if self.record_failed.is_none() {
+                    self.snapshot();
+                }
+                self.set_stage(Stage::Committing);
+                false
+            }
+            Stage::Draining | Stage::Checkpointing => false,
+            Stage::Committing => {
+                let written = self.rows.is_empty() && !self.committing;
+                written || self.record_failed.is_some()
+            }
+        }
+    }
+
+    fn set_stage(&mut self, stage: Stage) {
+        if let Some(ending) = &mut self.ending {
+            ending.stage = stage;
+        }
+    }
+
+    fn is_idle(&self) -> bool {
+        let gauges = self.scheduler.gauges();
+        gauges.running == 0 && gauges.held == 0 && gauges.votes == 0 && !gauges.training
+    }
+
+    /// Turns get their failure input now, not at the next start, so that their clients learn of it.
+    /// Votes and the train step are left to it: to fail one here would only start the next.
+    fn abort_everything(&mut self) {
+        for engine in self.engines.values() {
+            let _ = engine.try_send(EngineCommand::Shutdown);
+        }
+        self.engines.clear();
+        for turn in self.turns.values_mut() {
+            turn.replica = None;
+        }
+        for input in self.book.turn_ends() {
+            self.feed(&input);
+        }
+        for vote in std::mem::take(&mut self.votes).into_values() {
+            vote.abort();
+        }
+    }
+
+    fn begin_checkpoint(&mut self) {
+        self.set_stage(Stage::Checkpointing);
+        let asked = self.trainer.try_send(TrainerCommand::Checkpoint).is_ok();
+        let deadline = self.clock.now() + if asked { CHECKPOINT_TIME } else { Span::ZERO };
+        if let Some(ending) = &mut self.ending {
+            ending.deadline = deadline;
+        }
+    }
+
+    /// The last of it.
+    pub(super) fn end(mut self) -> Result<(), DriverError> {
+        let _ = self.trainer.try_send(TrainerCommand::Shutdown);
+        self.show();
+        let status = self.status.borrow().clone();
+        match self.record_failed.take() {
+            Some(why) => Err(DriverError::Record(why)),
+            None if self.trainer_down => Err(DriverError::TrainerDown),
+            None => match self.scheduler.error() {
+                Some(error) => Err(DriverError::Run(error)),
+                None => {
+                    debug_assert_eq!(status.inputs, status.committed, "a clean record");
+                    Ok(())
+                }
+            },
+        }
+    }
+}

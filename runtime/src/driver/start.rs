@@ -1,0 +1,284 @@
+//! A run begins, or goes on.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+
+use headway_shared::action::RunError;
+use headway_shared::config::{Config, SampleUnit};
+use headway_shared::id::{SampleId, SessionId, StepId};
+use headway_shared::input::{Input, Operator};
+use headway_shared::metrics::Observer;
+use headway_shared::record::Decisions;
+use headway_shared::time::Span;
+use headway_shared::version::LearnerVersion;
+use tokio::sync::{mpsc, watch};
+use tokio::task::JoinHandle;
+
+use super::message::{Completion, Status};
+use super::recovery::Recovery;
+use super::turn::Payload;
+use super::{Driver, DriverHandle, GroupNames, Point};
+use crate::engine::EngineLink;
+use crate::judge::Judge;
+use crate::store::{Said, StoreError, Writer};
+use crate::tokenizer::Tokenizer;
+use crate::trainer::{TrainerEvent, TrainerLink};
+
+/// How a run is driven; nothing here changes a decision.
+#[derive(Clone)]
+pub struct Options {
+    /// A snapshot is taken after so many inputs; a restart handles at most so many again.
+    pub snapshot_every: u64,
+    /// So many snapshots are kept.
+    pub keep_snapshots: u32,
+    /// Inputs before the oldest snapshot are kept, so that a replay can begin at the start.
+    pub keep_inputs: bool,
+    /// The run admits requests; if not, it starts paused.
+    pub submission_enabled: bool,
+    /// Called at each [`Point`]: tests end the process there.
+    pub probe: Option<Arc<dyn Fn(Point) + Send + Sync>>,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            snapshot_every: 10_000,
+            keep_snapshots: 4,
+            keep_inputs: true,
+            submission_enabled: true,
+            probe: None,
+        }
+    }
+}
+
+impl Options {
+    pub(super) fn at(&self, point: Point) {
+        if let Some(probe) = &self.probe {
+            probe(point);
+        }
+    }
+}
+
+/// What a run consists of.
+pub struct Parts {
+    /// Text to token ids and back.
+    pub tokenizer: Arc<dyn Tokenizer>,
+    /// What judges.
+    pub judge: Arc<dyn Judge>,
+    /// The serving engines.
+    pub engines: Vec<EngineLink>,
+    /// The trainer.
+    pub trainer: TrainerLink,
+}
+
+/// Why a run did not start, or ended.
+#[derive(Debug, thiserror::Error)]
+pub enum DriverError {
+    /// Its record cannot be used.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// The record could not be written.
+    #[error("{0}")]
+    Record(String),
+    /// The trainer is gone.
+    #[error("the trainer is down")]
+    TrainerDown,
+    /// The trainer's checkpoint is of a version that the record does not know.
+    #[error(
+        "the trainer's checkpoint is version {checkpoint}, but the record ends at version {learner}: \
+         it belongs to another run"
+    )]
+    CheckpointAhead {
+        /// The checkpoint's version.
+        checkpoint: u32,
+        /// The record's newest version.
+        learner: u32,
+    },
+    /// This driver does not have it yet.
+    #[error("`sample_unit = \"session\"` is simulated, and not yet run live: use \"turn\"")]
+    SampleUnit,
+    /// The core has ended the run.
+    #[error("{0}")]
+    Run(RunError),
+}
+
+/// Completions that may wait for the driver.
+const COMPLETION_ROOM: usize = 4096;
+/// Requests that may wait for the driver; further ones wait in the gateway.
+const WISH_ROOM: usize = 1024;
+
+/// Starts the driver's task: waits for the trainer, ends what a crash left in flight, and goes on.
+///
+/// # Errors
+/// [`DriverError`], but for `Run`.
+pub async fn start(
+    recovery: Recovery,
+    mut parts: Parts,
+    options: Options,
+) -> Result<(DriverHandle, JoinHandle<Result<(), DriverError>>), DriverError> {
+    if recovery.config.policy_training.sample_unit == SampleUnit::Session {
+        return Err(DriverError::SampleUnit);
+    }
+    let Some(TrainerEvent::Up { checkpoint, step }) = parts.trainer.events.recv().await else {
+        return Err(DriverError::TrainerDown);
+    };
+    let config = recovery.config.clone();
+    let (mut driver, handle) = assemble(recovery, parts, options)?;
+    driver.go_on(checkpoint, step, &config)?;
+    Ok((handle, tokio::spawn(driver.run())))
+}
+
+fn assemble(
+    recovery: Recovery,
+    parts: Parts,
+    options: Options,
+) -> Result<(Driver, DriverHandle), DriverError> {
+    let clock = recovery.clock();
+    let Recovery { database, scheduler, book, seq, sessions, groups, samples, .. } = recovery;
+    let (completed, completions) = mpsc::channel(COMPLETION_ROOM);
+    let (wish, wishes) = mpsc::channel(WISH_ROOM);
+    let (leave, leavers) = mpsc::unbounded_channel();
+    let (status, shown) = watch::channel(first_status(&scheduler, seq));
+    let next_request = Arc::new(AtomicU64::new(book.next_request));
+    let handle = DriverHandle { wishes: wish, leavers: leave, status: shown, next_request };
+    let writer = start_writer(database, &options, completed.clone()).map_err(StoreError::from)?;
+    let mut names = GroupNames::default();
+    groups.into_iter().for_each(|(id, name)| names.insert(name, id));
+    let mut awaiting: BTreeMap<SessionId, Vec<SampleId>> = BTreeMap::new();
+    for sample in samples.iter().filter(|s| s.next_state.is_none() && !s.tokens.is_empty()) {
+        awaiting.entry(sample.session).or_default().push(sample.id);
+    }
+    let engines = parts.engines.iter().map(|link| (link.replica, link.commands.clone())).collect();
+    let trainer = parts.trainer.commands.clone();
+    forward(parts.engines, parts.trainer, &completed);
+    let driver = Driver {
+        observer: Observer::new(scheduler.config(), Span::ZERO),
+        decisions: Decisions::default(),
+        session_names: sessions.iter().cloned().collect(),
+        sessions: sessions.into_iter().map(|(id, name)| (name, id)).collect(),
+        groups: names,
+        turns: BTreeMap::new(),
+        samples: samples.into_iter().map(|sample| (sample.id, Payload::from(sample))).collect(),
+        awaiting,
+        votes: BTreeMap::new(),
+        saved: None,
+        metrics: Vec::new(),
+        operators: VecDeque::new(),
+        followups: VecDeque::new(),
+        actions: Vec::new(),
+        committed: seq,
+        committing: false,
+        rows: Vec::new(),
+        effects: VecDeque::new(),
+        record_failed: None,
+        trainer_down: false,
+        ending: None,
+        tokenizer: parts.tokenizer,
+        judge: parts.judge,
+        options,
+        clock,
+        scheduler,
+        book,
+        engines,
+        trainer,
+        completions,
+        completed,
+        wishes,
+        leavers,
+        status,
+        writer,
+        seq,
+    };
+    Ok((driver, handle))
+}
+
+fn first_status(scheduler: &headway_shared::core::Scheduler, seq: u64) -> Status {
+    Status {
+        now: scheduler.now(),
+        learner: scheduler.learner(),
+        gauges: scheduler.gauges(),
+        ledger: scheduler.ledger().clone(),
+        waits_for: scheduler.stall().to_string(),
+        inputs: seq,
+        committed: seq,
+        error: None,
+        ending: false,
+    }
+}
+
+fn start_writer(
+    database: crate::store::Database,
+    options: &Options,
+    completed: mpsc::Sender<Completion>,
+) -> std::io::Result<Writer> {
+    let probe = options.clone();
+    Writer::start(database, options.keep_snapshots, options.keep_inputs, move |said| match said {
+        Said::Begins => probe.at(Point::BeforeCommit),
+        Said::Committed(last) => {
+            probe.at(Point::AfterCommit);
+            let _ = completed.blocking_send(Completion::Committed(last));
+        }
+        Said::Failed(why) => {
+            let _ = completed.blocking_send(Completion::CommitFailed(why));
+        }
+    })
+}
+
+/// Brings what engines and the trainer say into one line.
+fn forward(engines: Vec<EngineLink>, trainer: TrainerLink, completed: &mpsc::Sender<Completion>) {
+    for EngineLink { replica, mut events, .. } in engines {
+        let completed = completed.clone();
+        tokio::spawn(async move {
+            while let Some(event) = events.recv().await {
+                if completed.send(Completion::Engine(replica, event)).await.is_err() {
+                    return;
+                }
+            }
+        });
+    }
+    let (completed, mut events) = (completed.clone(), trainer.events);
+    tokio::spawn(async move {
+        while let Some(event) = events.recv().await {
+            if completed.send(Completion::Trainer(event)).await.is_err() {
+                return;
+            }
+        }
+    });
+}
+
+impl Driver {
+    /// Ends what was in flight when the record broke off, and takes up the wished configuration.
+    fn go_on(
+        &mut self,
+        checkpoint: LearnerVersion,
+        made_by: Option<StepId>,
+        config: &Config,
+    ) -> Result<(), DriverError> {
+        for input in self.book.ends() {
+            self.feed(&input);
+        }
+        if let Some(step) = self.book.step {
+            // The run was killed between the trainer's checkpoint and the record of its step.
+            let ok = made_by == Some(step) && checkpoint == self.scheduler.learner().next();
+            self.feed(&Input::StepEnded { step, ok });
+        }
+        let learner = self.scheduler.learner();
+        if checkpoint > learner {
+            let (checkpoint, learner) = (checkpoint.number(), learner.number());
+            return Err(DriverError::CheckpointAhead { checkpoint, learner });
+        }
+        if checkpoint < learner {
+            self.feed(&Input::Restored { checkpoint });
+        }
+        if self.scheduler.config() != config {
+            self.operate(Operator::Reconfigure(Box::new(config.clone())));
+        }
+        match self.options.submission_enabled {
+            true if self.book.paused => self.operate(Operator::Resume),
+            false if !self.book.paused => self.operate(Operator::Pause),
+            _ => {}
+        }
+        Ok(())
+    }
+}

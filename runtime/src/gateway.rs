@@ -1,0 +1,177 @@
+//! The HTTP server in front of the driver: OpenAI's chat completions, with the headers and fields
+//! that agents of OpenClaw-RL send.
+//!
+//! It decides nothing: a request becomes an input, and is answered as the core says. Who leaves is
+//! told to the driver. Neither keys nor prompts are ever logged.
+
+mod admin;
+mod answer;
+mod chat;
+mod error;
+mod metrics;
+mod openapi;
+mod request;
+mod stream;
+mod text;
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use axum::Json;
+use axum::Router;
+use axum::extract::{DefaultBodyLimit, State};
+use axum::http::{HeaderMap, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use axum::routing::{get, post};
+use serde_json::json;
+use tokio::net::TcpListener;
+
+use crate::driver::DriverHandle;
+use crate::secret::Secret;
+use crate::tokenizer::Tokenizer;
+use error::ApiError;
+
+/// How the gateway answers.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// The name of the policy in `/v1/models` and in answers.
+    pub model: String,
+    /// Requests need this key; `None`: none.
+    pub api_key: Option<Secret>,
+    /// The admin API needs this token; `None`: there is no admin API.
+    pub admin_token: Option<Secret>,
+    /// The longest body, in bytes.
+    pub max_body: usize,
+    /// The longest answer, in tokens, also where a request asks for more or does not say.
+    pub max_tokens: u32,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            model: "policy".to_owned(),
+            api_key: None,
+            admin_token: None,
+            max_body: 8 << 20,
+            max_tokens: 4096,
+        }
+    }
+}
+
+/// What every handler has.
+pub(crate) struct Gate {
+    pub(crate) driver: DriverHandle,
+    pub(crate) tokenizer: Arc<dyn Tokenizer>,
+    pub(crate) options: Options,
+}
+
+/// The routes, all of which `/openapi.json` describes.
+pub fn router(driver: DriverHandle, tokenizer: Arc<dyn Tokenizer>, options: Options) -> Router {
+    let max_body = options.max_body;
+    let has_admin = options.admin_token.is_some();
+    let mut router = Router::new()
+        .route("/v1/chat/completions", post(chat::completions))
+        .route("/v1/models", get(models))
+        .route("/healthz", get(healthz))
+        .route("/readyz", get(readyz))
+        .route("/metrics", get(metrics::metrics))
+        .route("/openapi.json", get(async || Json(openapi::description())));
+    if has_admin {
+        router = router
+            .route("/admin/state", get(admin::state))
+            .route("/admin/ledger", get(admin::ledger))
+            .route("/admin/pause", post(admin::pause))
+            .route("/admin/resume", post(admin::resume));
+    }
+    router
+        .fallback(async || ApiError::unknown_path())
+        .method_not_allowed_fallback(async || ApiError::wrong_method())
+        .layer(DefaultBodyLimit::max(max_body))
+        .with_state(Arc::new(Gate { driver, tokenizer, options }))
+}
+
+/// Serves on a listener until `stop` is ready; answers under way are finished.
+///
+/// # Errors
+/// What the listener says.
+pub async fn serve(
+    listener: TcpListener,
+    router: Router,
+    stop: impl Future<Output = ()> + Send + 'static,
+) -> std::io::Result<()> {
+    axum::serve(listener, router).with_graceful_shutdown(stop).await
+}
+
+/// Listens on the host and port of `[policy_serving]`: loopback, unless the configuration says
+/// otherwise.
+///
+/// # Errors
+/// What the operating system says, such as that the port is taken.
+pub async fn listen(host: &str, port: u16) -> std::io::Result<(TcpListener, SocketAddr)> {
+    let listener = TcpListener::bind((host, port)).await?;
+    let address = listener.local_addr()?;
+    Ok((listener, address))
+}
+
+impl Gate {
+    /// The caller may use the API.
+    fn admit(&self, headers: &HeaderMap) -> Result<(), ApiError> {
+        check(self.options.api_key.as_ref(), headers)
+    }
+
+    /// The caller may operate the run.
+    fn admit_operator(&self, headers: &HeaderMap) -> Result<(), ApiError> {
+        match &self.options.admin_token {
+            Some(token) => check(Some(token), headers),
+            None => Err(ApiError::unknown_path()),
+        }
+    }
+}
+
+fn check(secret: Option<&Secret>, headers: &HeaderMap) -> Result<(), ApiError> {
+    let Some(secret) = secret else { return Ok(()) };
+    let given = headers.get(header::AUTHORIZATION).and_then(|value| value.to_str().ok());
+    let token = given.and_then(|value| {
+        let (scheme, token) = value.split_once(' ')?;
+        scheme.eq_ignore_ascii_case("bearer").then_some(token.trim())
+    });
+    match token {
+        None => Err(ApiError::unauthorized("missing bearer token")),
+        Some(token) if secret.is(token) => Ok(()),
+        Some(_) => Err(ApiError::unauthorized("invalid api key")),
+    }
+}
+
+async fn models(State(gate): State<Arc<Gate>>, headers: HeaderMap) -> Result<Response, ApiError> {
+    gate.admit(&headers)?;
+    let model = json!({
+        "id": gate.options.model,
+        "object": "model",
+        "created": 0,
+        "owned_by": "headway",
+        "policy_version": gate.driver.status().learner.number(),
+    });
+    Ok(Json(json!({"object": "list", "data": [model]})).into_response())
+}
+
+/// The process answers.
+async fn healthz() -> Response {
+    Json(json!({"ok": true})).into_response()
+}
+
+/// How long the driver may take to answer before it counts as blocked.
+const PATIENCE: std::time::Duration = std::time::Duration::from_secs(2);
+
+/// Requests would be served now; if not, why.
+async fn readyz(State(gate): State<Arc<Gate>>) -> Response {
+    let answers = tokio::time::timeout(PATIENCE, gate.driver.summary()).await;
+    let status = gate.driver.status();
+    let reason = match answers {
+        Ok(Some(_)) => status.unready(),
+        Ok(None) => Some("the run is over".to_owned()),
+        Err(_) => Some("the driver does not answer".to_owned()),
+    };
+    let code = if reason.is_none() { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
+    let body = json!({"ready": reason.is_none(), "reason": reason, "waits_for": status.waits_for});
+    (code, Json(body)).into_response()
+}

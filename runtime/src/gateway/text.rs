@@ -1,0 +1,107 @@
+//! Generated ids into text, piece by piece.
+
+use crate::tokenizer::Tokenizer;
+
+/// What a decoder writes for bytes that are no character yet.
+const UNKNOWN: char = '\u{fffd}';
+
+/// The text of a turn as its tokens come: whole characters only, and nothing from a stop text on.
+#[derive(Clone, Debug, Default)]
+pub(super) struct TextStream {
+    /// Ids whose characters are not whole.
+    pending: Vec<u32>,
+    /// Text that may be the beginning of a stop text.
+    held: String,
+    stops: Vec<String>,
+    stopped: bool,
+}
+
+impl TextStream {
+    pub(super) fn new(stops: &[String]) -> Self {
+        Self { stops: stops.to_vec(), ..Self::default() }
+    }
+
+    /// The text that a token adds.
+    pub(super) fn push(&mut self, id: u32, tokenizer: &dyn Tokenizer) -> String {
+        self.pending.push(id);
+        let text = tokenizer.decode(&self.pending);
+        if text.ends_with(UNKNOWN) {
+            return String::new();
+        }
+        self.pending.clear();
+        self.add(&text)
+    }
+
+    /// What was held back, once no token follows.
+    pub(super) fn finish(&mut self, tokenizer: &dyn Tokenizer) -> String {
+        let rest = tokenizer.decode(&std::mem::take(&mut self.pending));
+        let mut text = self.add(&rest);
+        text.push_str(&std::mem::take(&mut self.held));
+        text
+    }
+
+    fn add(&mut self, text: &str) -> String {
+        if self.stopped {
+            return String::new();
+        }
+        self.held.push_str(text);
+        let held = &self.held;
+        if let Some(at) = self.stops.iter().filter_map(|stop| held.find(stop)).min() {
+            self.stopped = true;
+            let mut text = std::mem::take(&mut self.held);
+            text.truncate(at);
+            return text;
+        }
+        let begins = |at: &usize| self.stops.iter().any(|stop| stop.starts_with(&held[*at..]));
+        let places = held.char_indices().map(|(at, _)| at);
+        let cut = places.filter(|at| held.len() - at < self.longest()).find(begins);
+        let rest = self.held.split_off(cut.unwrap_or(self.held.len()));
+        std::mem::replace(&mut self.held, rest)
+    }
+
+    fn longest(&self) -> usize {
+        self.stops.iter().map(String::len).max().unwrap_or(0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tokenizer::{Bytes, Message};
+
+    fn all(stops: &[&str], text: &str) -> (Vec<String>, String) {
+        let stops: Vec<String> = stops.iter().map(|stop| (*stop).to_owned()).collect();
+        let mut stream = TextStream::new(&stops);
+        let ids = Bytes.encode(text);
+        let mut pieces: Vec<String> = ids.iter().map(|&id| stream.push(id, &Bytes)).collect();
+        pieces.push(stream.finish(&Bytes));
+        let whole = pieces.concat();
+        (pieces, whole)
+    }
+
+    #[test]
+    fn characters_come_whole() {
+        let (pieces, whole) = all(&[], "aé✓");
+        assert_eq!(whole, "aé✓");
+        assert!(pieces.iter().all(|piece| !piece.contains(UNKNOWN)), "{pieces:?}");
+    }
+
+    #[test]
+    fn nothing_of_a_stop_text_is_shown_however_it_is_cut() {
+        assert_eq!(all(&["STOP"], "go on STOP here").1, "go on ");
+        assert_eq!(all(&["STOP"], "STO").1, "STO");
+        assert_eq!(all(&["</a>", "<"], "x</a>y").1, "x");
+        let (pieces, _) = all(&["STOP"], "a STx");
+        assert_eq!(pieces, ["a", " ", "", "", "STx", ""]);
+    }
+
+    #[test]
+    fn a_prompt_shows_each_message_with_its_role() {
+        let message =
+            |role: &str, content: &str| Message { role: role.into(), content: content.into() };
+        let one = Bytes.prompt(&[message("user", "hi")]);
+        let two = Bytes.prompt(&[message("user", "hi"), message("assistant", "ho")]);
+        assert!(two.starts_with(&one[..one.len() - 1]));
+        assert_eq!(Bytes.decode(&Bytes.encode("hé")), "hé");
+    }
+}

@@ -1,0 +1,201 @@
+//! The record of a live run: a SQLite database.
+//!
+//! One transaction holds an input, the digest of the actions it caused, and the payloads that
+//! belong to it, so that they are there together or not at all. The journal is a write-ahead log
+//! with `synchronous = FULL`: what is committed survives a power failure. `docs/record.md`
+//! describes the tables; every column but the snapshots is readable in the `sqlite3` shell.
+
+mod read;
+mod replay;
+mod rows;
+mod write;
+mod writer;
+
+use std::fs::{self, File};
+use std::io;
+use std::path::{Path, PathBuf};
+
+use headway_shared::config::Config;
+use headway_shared::record::DECISION_VERSION;
+use headway_shared::replay::ReplayError;
+use rusqlite::{Connection, OpenFlags, OptionalExtension};
+
+pub use read::{LiveSample, StoredInput, StoredSnapshot};
+pub use replay::{is_database, replay};
+pub use rows::{Question, Row};
+pub use writer::{Batch, Said, Writer};
+
+/// The version of the tables' layout.
+pub const FORMAT_VERSION: u32 = 1;
+
+/// How a command without `sqlite3` tells a database from another file.
+const MAGIC: &[u8] = b"SQLite format 3\0";
+
+/// Why a record cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum StoreError {
+    /// SQLite says so.
+    #[error("{0}")]
+    Sql(#[from] rusqlite::Error),
+    /// The operating system says so.
+    #[error("{0}")]
+    Io(#[from] io::Error),
+    /// Another process runs with it.
+    #[error("another process is running with this record")]
+    InUse,
+    /// It is another program's database.
+    #[error("this is a database, but not a record of a Headway run")]
+    NotARecord,
+    /// Its tables are laid out in a way that this build does not know.
+    #[error("the record has format {found}; this build reads format {FORMAT_VERSION}")]
+    OtherFormat {
+        /// Its format.
+        found: String,
+    },
+    /// It is of a core that may decide otherwise.
+    #[error(
+        "the record has decision version {found}; this build decides as version {DECISION_VERSION}"
+    )]
+    OtherDecisions {
+        /// Its decision version.
+        found: String,
+    },
+    /// A row is not what was written.
+    #[error("the record is damaged: {place}")]
+    Damaged {
+        /// Which row.
+        place: String,
+    },
+    /// The core decides otherwise than the record says.
+    #[error("{0}")]
+    Replay(#[from] ReplayError),
+}
+
+/// A record, opened by the process that runs with it.
+#[derive(Debug)]
+pub struct Database {
+    connection: Connection,
+    config: Config,
+    fresh: bool,
+    /// Held for as long as the run: two processes would number their inputs alike.
+    lock: File,
+}
+
+impl Database {
+    /// Opens the record at `path`; creates it, with `config` in its header, where there is none.
+    ///
+    /// # Errors
+    /// [`StoreError`], but for `Replay`.
+    pub fn open(path: &Path, config: &Config) -> Result<Self, StoreError> {
+        let lock = lock(path)?;
+        if !path.exists() {
+            create(path, config)?;
+        }
+        let connection = Connection::open(path)?;
+        prepare(&connection)?;
+        let config = header(&connection)?;
+        let fresh = read::newest_snapshot(&connection)?.is_none()
+            && connection.query_row("SELECT count(*) FROM inputs", [], |row| row.get(0)) == Ok(0);
+        Ok(Self { connection, config, fresh, lock })
+    }
+
+    /// No input is in it yet.
+    #[must_use]
+    pub const fn is_fresh(&self) -> bool {
+        self.fresh
+    }
+
+    /// The configuration that the run began with.
+    #[must_use]
+    pub const fn config(&self) -> &Config {
+        &self.config
+    }
+}
+
+/// The record is made beside its place and renamed into it, so that no half-made one is found
+/// after a crash.
+fn create(path: &Path, config: &Config) -> Result<(), StoreError> {
+    let draft = beside(path, ".new");
+    let _ = fs::remove_file(&draft);
+    let connection = Connection::open(&draft)?;
+    connection.execute_batch(include_str!("store/schema.sql"))?;
+    let header = [
+        ("program", "headway".to_owned()),
+        ("format", FORMAT_VERSION.to_string()),
+        ("decision_version", DECISION_VERSION.to_string()),
+        ("config", config.canonical_json()),
+        ("config_digest", config.digest().to_string()),
+    ];
+    for (key, value) in header {
+        connection.execute("INSERT INTO header VALUES (?1, ?2)", [key, &value])?;
+    }
+    connection.close().map_err(|(_, error)| error)?;
+    File::open(&draft)?.sync_all()?;
+    fs::rename(&draft, path)?;
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+    File::open(folder.unwrap_or(Path::new(".")))?.sync_all()?;
+    Ok(())
+}
+
+fn prepare(connection: &Connection) -> Result<(), StoreError> {
+    connection.pragma_update(None, "journal_mode", "WAL")?;
+    connection.pragma_update(None, "synchronous", "FULL")?;
+    Ok(())
+}
+
+/// Opens a record to read it, while a run may be writing to it.
+///
+/// # Errors
+/// As [`Database::open`].
+fn open_to_read(path: &Path) -> Result<(Connection, Config), StoreError> {
+    let connection = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
+    let config = header(&connection)?;
+    Ok((connection, config))
+}
+
+/// Checks the header, and returns its configuration.
+fn header(connection: &Connection) -> Result<Config, StoreError> {
+    let tables = "SELECT count(*) FROM sqlite_master WHERE type = 'table' AND name = 'header'";
+    if connection.query_row(tables, [], |row| row.get::<_, u32>(0))? == 0 {
+        return Err(StoreError::NotARecord);
+    }
+    let value = |key: &str| -> Result<String, StoreError> {
+        let sql = "SELECT value FROM header WHERE key = ?1";
+        let value = connection.query_row(sql, [key], |row| row.get(0)).optional()?;
+        value.ok_or(StoreError::NotARecord)
+    };
+    if value("program")? != "headway" {
+        return Err(StoreError::NotARecord);
+    }
+    let found = value("format")?;
+    if found != FORMAT_VERSION.to_string() {
+        return Err(StoreError::OtherFormat { found });
+    }
+    let found = value("decision_version")?;
+    if found != DECISION_VERSION.to_string() {
+        return Err(StoreError::OtherDecisions { found });
+    }
+    let damaged = || StoreError::Damaged { place: "the configuration in the header".to_owned() };
+    let config: Config = serde_json::from_str(&value("config")?).map_err(|_| damaged())?;
+    if config.digest().to_string() != value("config_digest")? {
+        return Err(damaged());
+    }
+    Ok(config)
+}
+
+fn beside(path: &Path, suffix: &str) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(suffix);
+    PathBuf::from(name)
+}
+
+/// A file of its own: SQLite's locks are another kind, and closing a second handle of the database
+/// would drop them.
+fn lock(path: &Path) -> Result<File, StoreError> {
+    let lock = File::create(beside(path, ".lock"))?;
+    match lock.try_lock() {
+        Ok(()) => Ok(lock),
+        Err(fs::TryLockError::WouldBlock) => Err(StoreError::InUse),
+        Err(fs::TryLockError::Error(error)) => Err(error.into()),
+    }
+}

@@ -1,0 +1,100 @@
+//! The thread that commits.
+
+use std::fs::File;
+use std::sync::mpsc;
+use std::thread::{self, JoinHandle};
+
+use rusqlite::Connection;
+
+use super::rows::Row;
+use super::{Database, write};
+
+/// What is committed together.
+#[derive(Debug)]
+pub struct Batch {
+    /// The number of the last input in it.
+    pub last: u64,
+    /// The rows.
+    pub rows: Vec<Row>,
+}
+
+/// What the thread says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Said {
+    /// A transaction begins.
+    Begins,
+    /// All inputs up to this one are on disk.
+    Committed(u64),
+    /// Why a batch could not be committed. The last word.
+    Failed(String),
+}
+
+/// Commits batches on a thread of its own, each in one transaction, in order. Whatever is queued
+/// while one is being committed can go into the next: nothing waits for a timer.
+#[derive(Debug)]
+pub struct Writer {
+    batches: Option<mpsc::Sender<Batch>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Writer {
+    /// Starts the thread, which calls `say`.
+    ///
+    /// # Errors
+    /// What the operating system says where it starts no thread.
+    pub fn start(
+        database: Database,
+        keep_snapshots: u32,
+        keep_inputs: bool,
+        say: impl Fn(Said) + Send + 'static,
+    ) -> std::io::Result<Self> {
+        let (batches, queue) = mpsc::channel();
+        let Database { connection, lock, .. } = database;
+        let mut committer = Committer { connection, keep_snapshots, keep_inputs, _lock: lock };
+        let thread = thread::Builder::new().name("record".to_owned()).spawn(move || {
+            while let Ok(batch) = queue.recv() {
+                say(Said::Begins);
+                match committer.commit(&batch) {
+                    Ok(last) => say(Said::Committed(last)),
+                    Err(error) => return say(Said::Failed(error.to_string())),
+                }
+            }
+        })?;
+        Ok(Self { batches: Some(batches), thread: Some(thread) })
+    }
+
+    /// Queues a batch. After a failure nothing is committed any more.
+    pub fn commit(&self, batch: Batch) {
+        if let Some(batches) = &self.batches {
+            // The thread is gone only after it has said that it failed.
+            let _ = batches.send(batch);
+        }
+    }
+}
+
+impl Drop for Writer {
+    /// Waits for what is queued.
+    fn drop(&mut self) {
+        self.batches = None;
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+struct Committer {
+    connection: Connection,
+    keep_snapshots: u32,
+    keep_inputs: bool,
+    _lock: File,
+}
+
+impl Committer {
+    fn commit(&mut self, batch: &Batch) -> rusqlite::Result<u64> {
+        write::commit(&mut self.connection, &batch.rows)?;
+        if batch.rows.iter().any(|row| matches!(row, Row::Snapshot { .. })) {
+            write::trim(&mut self.connection, self.keep_snapshots, self.keep_inputs)?;
+        }
+        Ok(batch.last)
+    }
+}

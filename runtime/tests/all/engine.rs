@@ -1,0 +1,262 @@
+//! An engine that follows a script, token by token.
+//!
+//! What it answers stands in the last message: `say:TEXT` is answered with TEXT, `long:N` with N
+//! letters, `nothing` with no token at all, `ids:1,2` with these ids, `fail` by failing, `nan` with
+//! probabilities that are none, and anything else with itself.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Condvar, Mutex};
+use std::time::Duration;
+
+use headway_runtime::engine::{Engine, EngineCommand, EngineEvent, EngineMailbox, Generate, Token};
+use headway_runtime::shared::id::{PublicationId, RequestId};
+use headway_runtime::shared::input::Finish;
+use headway_runtime::shared::version::{DeployVersion, RolloutVersion};
+use headway_runtime::tokenizer::{Bytes, Tokenizer};
+use tokio::sync::mpsc::error::TryRecvError;
+
+/// What becomes of a load.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum LoadScript {
+    Good,
+    Fails,
+    Breaks,
+    Hangs,
+}
+
+#[derive(Debug)]
+struct State {
+    /// So many decode steps are made, then none; `None`: no limit.
+    steps_left: Option<u32>,
+    loads: LoadScript,
+    dies: bool,
+    aborted: Vec<RequestId>,
+    generating: usize,
+}
+
+/// A test's hand on the engine.
+#[derive(Clone, Debug)]
+pub(super) struct EngineControl(Arc<(Mutex<State>, Condvar)>);
+
+impl EngineControl {
+    pub(super) fn new() -> Self {
+        let (steps_left, loads, dies) = (None, LoadScript::Good, false);
+        let state = State { steps_left, loads, dies, aborted: Vec::new(), generating: 0 };
+        Self(Arc::new((Mutex::new(state), Condvar::new())))
+    }
+
+    fn change<T>(&self, change: impl FnOnce(&mut State) -> T) -> T {
+        let result = change(&mut self.0.0.lock().unwrap());
+        self.0.1.notify_all();
+        result
+    }
+
+    /// Generates nothing, or goes on.
+    pub(super) fn hold(&self, held: bool) {
+        self.change(|state| state.steps_left = held.then_some(0));
+    }
+
+    /// Generates nothing after so many tokens of each turn.
+    pub(super) fn hold_after(&self, steps: u32) {
+        self.change(|state| state.steps_left = Some(steps));
+    }
+
+    pub(super) fn loads(&self, loads: LoadScript) {
+        self.change(|state| state.loads = loads);
+    }
+
+    pub(super) fn die(&self) {
+        self.change(|state| state.dies = true);
+    }
+
+    /// The requests that it was told to abort.
+    pub(super) fn aborted(&self) -> Vec<RequestId> {
+        self.change(|state| state.aborted.clone())
+    }
+
+    /// Waits until so many turns are being generated.
+    pub(super) fn wait_for_turns(&self, turns: usize) {
+        let (lock, changed) = &*self.0;
+        let waits = |state: &mut State| state.generating != turns;
+        let state = lock.lock().unwrap();
+        let (state, late) =
+            changed.wait_timeout_while(state, Duration::from_secs(20), waits).unwrap();
+        assert!(!late.timed_out(), "{} turns are being generated", state.generating);
+    }
+
+    /// A pause between two looks at the commands.
+    fn breathe(&self) {
+        let (lock, changed) = &*self.0;
+        drop(changed.wait_timeout(lock.lock().unwrap(), Duration::from_millis(1)));
+    }
+}
+
+struct Turn {
+    generate: Generate,
+    rest: VecDeque<u32>,
+    fails: bool,
+    nonsense: bool,
+}
+
+/// The engine.
+pub(super) struct Scripted {
+    pub(super) control: EngineControl,
+    pub(super) version: u32,
+}
+
+struct Running {
+    mailbox: EngineMailbox,
+    control: EngineControl,
+    version: RolloutVersion,
+    turns: Vec<Turn>,
+    hanging: Option<PublicationId>,
+}
+
+impl Engine for Scripted {
+    fn run(self, mailbox: EngineMailbox) {
+        let deploy = DeployVersion::new(self.version);
+        let version = RolloutVersion::stamped_by(deploy);
+        let Self { control, .. } = self;
+        let mut running = Running { mailbox, control, version, turns: vec![], hanging: None };
+        running.say(EngineEvent::Up { deploy });
+        while running.step() {}
+    }
+}
+
+impl Running {
+    fn say(&self, event: EngineEvent) {
+        let _ = self.mailbox.events.blocking_send(event);
+    }
+
+    fn step(&mut self) -> bool {
+        loop {
+            match self.mailbox.commands.try_recv() {
+                Ok(EngineCommand::Shutdown) | Err(TryRecvError::Disconnected) => return false,
+                Ok(command) => self.obey(command),
+                Err(TryRecvError::Empty) => break,
+            }
+        }
+        let generating = self.turns.len();
+        let (held, dies) = self.control.change(|state| {
+            state.generating = generating;
+            (state.steps_left == Some(0), state.dies)
+        });
+        if dies {
+            return false;
+        }
+        if held || self.turns.is_empty() {
+            self.control.breathe();
+        } else {
+            self.decode();
+        }
+        true
+    }
+
+    fn obey(&mut self, command: EngineCommand) {
+        match command {
+            EngineCommand::Generate(generate) => {
+                let (answer, fails) = script(&generate.prompt);
+                let nonsense = answer == Bytes.encode("nan\0");
+                let rest = answer.into_iter().skip(generate.resume.len()).collect();
+                self.turns.push(Turn { generate: *generate, rest, fails, nonsense });
+            }
+            EngineCommand::Abort { request, attempt } => {
+                self.control.change(|state| state.aborted.push(request));
+                let is = |turn: &Turn| {
+                    turn.generate.request == request && turn.generate.attempt == attempt
+                };
+                if let Some(place) = self.turns.iter().position(is) {
+                    self.turns.remove(place);
+                    self.say(EngineEvent::Ended { request, attempt, finish: Finish::Aborted });
+                }
+            }
+            EngineCommand::Load { publication, version, .. } => {
+                self.say(EngineEvent::Transferred { publication });
+                let loads = self.control.change(|state| state.loads);
+                match loads {
+                    LoadScript::Good => {
+                        self.version = RolloutVersion::stamped_by(version);
+                        self.say(EngineEvent::Loaded { publication });
+                    }
+                    LoadScript::Hangs => self.hanging = Some(publication),
+                    LoadScript::Fails | LoadScript::Breaks => {
+                        let intact = loads == LoadScript::Fails;
+                        self.say(EngineEvent::LoadFailed { publication, intact });
+                    }
+                }
+            }
+            EngineCommand::CancelLoad { .. } => self.hanging = None,
+            EngineCommand::Shutdown => {}
+        }
+    }
+
+    /// One token of every turn.
+    fn decode(&mut self) {
+        let (at, version) = (self.mailbox.clock.now(), self.version);
+        self.control.change(|state| {
+            state.steps_left = state.steps_left.map(|steps| steps.saturating_sub(1));
+        });
+        let (mut tokens, mut ended) = (Vec::new(), Vec::new());
+        self.turns.retain_mut(|turn| {
+            let Generate { request, attempt, resume, sampling, .. } = &mut turn.generate;
+            let (request, attempt) = (*request, *attempt);
+            if turn.fails {
+                ended.push((request, attempt, Finish::Failed));
+                return false;
+            }
+            let Some(id) = turn.rest.pop_front() else {
+                ended.push((request, attempt, Finish::Stop));
+                return false;
+            };
+            let logprob = if turn.nonsense { f32::NAN } else { logprob(id) };
+            let token = Token { id, logprob, version };
+            resume.push(token);
+            tokens.push((request, attempt, token));
+            let ids: Vec<u32> = resume.iter().map(|token| token.id).collect();
+            let finish = if sampling.stop.iter().any(|stop| ids.ends_with(stop)) {
+                Finish::Stop
+            } else if ids.len() >= sampling.max_tokens as usize {
+                Finish::Length
+            } else {
+                return true;
+            };
+            ended.push((request, attempt, finish));
+            false
+        });
+        if !tokens.is_empty() {
+            self.say(EngineEvent::Tokens { at, tokens });
+        }
+        for (request, attempt, finish) in ended {
+            self.say(EngineEvent::Ended { request, attempt, finish });
+        }
+    }
+}
+
+/// The log-probability of every token with this id.
+pub(super) fn logprob(id: u32) -> f32 {
+    -(f32::from(u8::try_from(id % 7).unwrap()) + 1.0) / 8.0
+}
+
+/// What is answered to a prompt, and whether it fails.
+fn script(prompt: &[u32]) -> (Vec<u32>, bool) {
+    let end = prompt.iter().rposition(|&id| id == Bytes::END).unwrap();
+    let start = prompt[..end].iter().rposition(|&id| id > Bytes::END).unwrap();
+    let said = Bytes.decode(&prompt[start + 1..end]);
+    let text = if let Some(text) = said.strip_prefix("say:") {
+        text.to_owned()
+    } else if let Some(letters) = said.strip_prefix("long:") {
+        "x".repeat(letters.parse().unwrap())
+    } else if let Some(ids) = said.strip_prefix("ids:") {
+        return (ids.split(',').map(|id| id.parse().unwrap()).collect(), false);
+    } else if said == "nothing" {
+        return (Vec::new(), false);
+    } else if said == "nan" {
+        return (Bytes.encode("nan\0"), false);
+    } else {
+        said
+    };
+    let fails = text == "fail";
+    let mut ids = Bytes.encode(&text);
+    ids.push(Bytes::END);
+    (ids, fails)
+}

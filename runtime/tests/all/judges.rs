@@ -1,0 +1,149 @@
+//! An OpenAI-compatible endpoint as the judge: good, slow, dead and talking nonsense.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+
+use axum::Json;
+use axum::Router;
+use axum::http::{HeaderMap, StatusCode};
+use axum::routing::post;
+use headway_runtime::gateway;
+use headway_runtime::judge::Endpoint;
+use headway_runtime::shared::action::Discard;
+use headway_runtime::shared::config::{Layers, Settings, load_live};
+use serde_json::{Value, json};
+
+use crate::all::live::{Live, Setup, query, turn};
+
+/// What the fake endpoint says to its n-th question; `None`: nothing, ever.
+type Script = fn(usize) -> Option<(StatusCode, String)>;
+
+/// What the endpoint was asked.
+#[derive(Clone, Default)]
+struct Asked(Arc<Mutex<Vec<(String, Value)>>>);
+
+async fn endpoint(script: Script) -> (String, Asked) {
+    let (asked, number) = (Asked::default(), Arc::new(AtomicUsize::new(0)));
+    let log = asked.clone();
+    let handler = async move |headers: HeaderMap, Json(body): Json<Value>| {
+        let key = headers["authorization"].to_str().unwrap().to_owned();
+        log.0.lock().unwrap().push((key, body));
+        match script(number.fetch_add(1, Ordering::Relaxed)) {
+            Some(answer) => answer,
+            None => std::future::pending().await,
+        }
+    };
+    let router = Router::new().route("/v1/chat/completions", post(handler));
+    let (listener, address) = gateway::listen("127.0.0.1", 0).await.unwrap();
+    tokio::spawn(gateway::serve(listener, router, std::future::pending()));
+    (format!("http://{address}"), asked)
+}
+
+fn says(text: &str) -> Option<(StatusCode, String)> {
+    let answer = json!({
+        "choices": [{"message": {"role": "assistant", "content": text}}],
+        "usage": {"total_tokens": 7},
+    });
+    Some((StatusCode::OK, answer.to_string()))
+}
+
+fn settings(url: &str) -> Settings {
+    let text = json!({
+        "api": {"base_url": url, "api_key_env": "JUDGE_KEY"},
+        "judge": {"model": "grader", "max_tokens": 99},
+    });
+    load_live(&Layers::new().json("settings.json", text.to_string())).unwrap().1
+}
+
+fn judge(url: &str) -> Endpoint {
+    let settings = settings(url);
+    Endpoint::new(&settings.api, &settings.judge, |_| Some("secret".to_owned())).unwrap()
+}
+
+async fn live(dir: &tempfile::TempDir, url: &str, judging: &str) -> Live {
+    let text = format!("[reward_judging]\n{judging}\n[policy_training]\nbatch_size = 1");
+    let mut setup = Setup::new(&text);
+    setup.judge = Arc::new(judge(url));
+    setup.start(dir.path()).await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_turn_is_judged_with_what_followed_it() {
+    let (url, asked) = endpoint(|_| says("It helped. \\boxed{1}")).await;
+    let dir = tempfile::tempdir().unwrap();
+    // With /v1 or without.
+    let live = live(&dir, &format!("{url}/v1/"), "votes = 3\njudge_concurrency = 3").await;
+    live.answer(&turn("a", "hello")).await;
+    live.answer(&turn("a", "thank you")).await;
+    let status = live.until(|status| status.ledger.trained == 1).await;
+    assert_eq!(status.ledger.votes, 3);
+    let (key, body) = asked.0.lock().unwrap()[0].clone();
+    assert_eq!(key, "Bearer secret");
+    assert_eq!((&body["model"], &body["max_tokens"]), (&json!("grader"), &json!(99)));
+    let shown = body["messages"][1]["content"].as_str().unwrap();
+    assert_eq!(
+        shown,
+        "[user]\nhello\n\n[the assistant's turn]\nhello\n\n[what followed]\nthank you"
+    );
+    live.until(|status| status.committed == status.inputs).await;
+    let tokens: i64 = query(&live.record, "SELECT sum(tokens) FROM votes");
+    assert!(tokens == 14 || tokens == 21, "{tokens}: the third can have been cancelled");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_vote_that_fails_is_tried_again_as_often_as_the_core_says() {
+    let script: Script = |number| match number {
+        0 => Some((StatusCode::INTERNAL_SERVER_ERROR, "down".to_owned())),
+        1 => Some((StatusCode::OK, "no JSON".to_owned())),
+        _ => says("\\boxed{-1}"),
+    };
+    let (url, asked) = endpoint(script).await;
+    let dir = tempfile::tempdir().unwrap();
+    let live = live(&dir, &url, "judge_needs = \"turn\"\njudge_retries = 2").await;
+    live.answer(&turn("a", "hello")).await;
+    live.until(|status| status.ledger.trained == 1).await;
+    assert_eq!(asked.0.lock().unwrap().len(), 3);
+    assert_eq!(live.trainer.batches()[0][0].reward, -1.0);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn nonsense_is_no_vote_and_its_sample_is_discarded_with_the_reason() {
+    let (url, _) = endpoint(|_| says("I would say it is fine.")).await;
+    let dir = tempfile::tempdir().unwrap();
+    let live = live(&dir, &url, "judge_needs = \"turn\"").await;
+    live.answer(&turn("a", "hello")).await;
+    let status = live.until(|status| status.ledger.outstanding() == 0).await;
+    assert_eq!(status.ledger.discarded[Discard::JudgeFailed.index()], 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_judge_that_never_answers_is_given_up_after_its_time() {
+    let (url, _) = endpoint(|_| None).await;
+    let dir = tempfile::tempdir().unwrap();
+    let judging = "judge_needs = \"turn\"\njudge_timeout_sec = 0.02\njudge_retries = 1";
+    let live = live(&dir, &url, judging).await;
+    live.answer(&turn("a", "hello")).await;
+    let status = live.until(|status| status.ledger.outstanding() == 0).await;
+    assert_eq!(status.ledger.discarded[Discard::JudgeFailed.index()], 1);
+    assert_eq!((status.ledger.votes, status.gauges.votes), (2, 0));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn no_more_votes_are_in_flight_than_the_core_allows() {
+    let (url, asked) = endpoint(|_| None).await;
+    let dir = tempfile::tempdir().unwrap();
+    let judging = "judge_needs = \"turn\"\njudge_concurrency = 2\nvotes = 5";
+    let live = live(&dir, &url, judging).await;
+    live.answer(&turn("a", "hello")).await;
+    live.until(|status| status.gauges.votes == 2 && status.committed == status.inputs).await;
+    assert!(asked.0.lock().unwrap().len() <= 2);
+}
+
+#[test]
+fn a_key_that_is_not_exported_is_named_and_never_shown() {
+    let settings = settings("http://127.0.0.1:9");
+    let error = Endpoint::new(&settings.api, &settings.judge, |_| None).unwrap_err().to_string();
+    assert!(error.contains("JUDGE_KEY") && error.contains("export"), "{error}");
+    let shown = format!("{:?}", judge("http://127.0.0.1:9"));
+    assert!(!shown.contains("secret"), "{shown}");
+}

@@ -1,0 +1,133 @@
+//! A trainer that follows a script: a step counts its version up, and can write that number to a
+//! file as its checkpoint.
+
+use std::fs;
+use std::path::PathBuf;
+use std::sync::{Arc, Condvar, Mutex};
+use std::time::Duration;
+
+use headway_runtime::engine::{WeightTensor, Weights};
+use headway_runtime::shared::id::StepId;
+use headway_runtime::shared::version::LearnerVersion;
+use headway_runtime::trainer::{
+    StepMetric, TrainSample, Trainer, TrainerCommand, TrainerEvent, TrainerMailbox,
+};
+
+#[derive(Debug, Default)]
+struct State {
+    held: bool,
+    failing_saves: u32,
+    failing_steps: u32,
+    batches: Vec<Vec<TrainSample>>,
+}
+
+/// A test's hand on the trainer.
+#[derive(Clone, Debug, Default)]
+pub(super) struct TrainerControl(Arc<(Mutex<State>, Condvar)>);
+
+impl TrainerControl {
+    fn change<T>(&self, change: impl FnOnce(&mut State) -> T) -> T {
+        let result = change(&mut self.0.0.lock().unwrap());
+        self.0.1.notify_all();
+        result
+    }
+
+    /// Steps do not end.
+    pub(super) fn hold(&self, held: bool) {
+        self.change(|state| state.held = held);
+    }
+
+    pub(super) fn fail_saves(&self, times: u32) {
+        self.change(|state| state.failing_saves = times);
+    }
+
+    pub(super) fn fail_steps(&self, times: u32) {
+        self.change(|state| state.failing_steps = times);
+    }
+
+    /// What was trained on.
+    pub(super) fn batches(&self) -> Vec<Vec<TrainSample>> {
+        self.change(|state| state.batches.clone())
+    }
+
+    fn wait_while_held(&self) {
+        let (lock, changed) = &*self.0;
+        let held = |state: &mut State| state.held;
+        let state = lock.lock().unwrap();
+        drop(changed.wait_timeout_while(state, Duration::from_secs(20), held).unwrap());
+    }
+}
+
+/// The trainer. Its checkpoint is written with every step.
+pub(super) struct Scripted {
+    pub(super) control: TrainerControl,
+    pub(super) checkpoint: Option<PathBuf>,
+}
+
+impl Trainer for Scripted {
+    fn run(self, mut mailbox: TrainerMailbox) {
+        let mut version = 0;
+        let mut made_by = None;
+        if let Some(text) = self.checkpoint.as_ref().and_then(|path| fs::read_to_string(path).ok())
+        {
+            let numbers: Vec<u64> = text.split(' ').map(|word| word.parse().unwrap()).collect();
+            version = u32::try_from(numbers[0]).unwrap();
+            made_by = Some(StepId(numbers[1]));
+        }
+        let say = |event| drop(mailbox.events.blocking_send(event));
+        say(TrainerEvent::Up { checkpoint: LearnerVersion::new(version), step: made_by });
+        while let Some(command) = mailbox.commands.blocking_recv() {
+            match command {
+                TrainerCommand::Step { step, learner, samples, .. } => {
+                    self.control.wait_while_held();
+                    let ok = self.control.change(|state| {
+                        let fails = state.failing_steps > 0;
+                        state.failing_steps = state.failing_steps.saturating_sub(1);
+                        if !fails {
+                            state.batches.push(samples);
+                        }
+                        !fails
+                    });
+                    if ok {
+                        version = learner.next().number();
+                        self.write(version, step);
+                    }
+                    let loss = StepMetric { name: "loss", staleness: None, value: 0.5 };
+                    say(TrainerEvent::StepEnded { step, ok, metrics: vec![loss] });
+                    if ok && self.checkpoint.is_some() {
+                        say(TrainerEvent::Checkpointed { version: LearnerVersion::new(version) });
+                    }
+                }
+                TrainerCommand::Save { publication, version } => {
+                    let fails = self.control.change(|state| {
+                        let fails = state.failing_saves > 0;
+                        state.failing_saves = state.failing_saves.saturating_sub(1);
+                        fails
+                    });
+                    if fails {
+                        say(TrainerEvent::SaveFailed { publication });
+                        continue;
+                    }
+                    let data = vec![version.number() as f32];
+                    let tensor = WeightTensor { name: "version".into(), shape: vec![1], data };
+                    let weights = Arc::new(Weights { tensors: vec![tensor] });
+                    say(TrainerEvent::Saved { publication, weights });
+                }
+                TrainerCommand::Checkpoint => {
+                    say(TrainerEvent::Checkpointed { version: LearnerVersion::new(version) });
+                }
+                TrainerCommand::Shutdown => return,
+            }
+        }
+    }
+}
+
+impl Scripted {
+    /// Whole or not at all.
+    fn write(&self, version: u32, step: StepId) {
+        let Some(path) = &self.checkpoint else { return };
+        let draft = path.with_extension("new");
+        fs::write(&draft, format!("{version} {}", step.0)).unwrap();
+        fs::rename(&draft, path).unwrap();
+    }
+}
