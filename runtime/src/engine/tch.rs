@@ -92,6 +92,9 @@ impl Engine for TchEngine {
 /// Nobody hears or speaks any more.
 struct Closed;
 
+/// Sequences that were computed together, and their rows of logits.
+type Passed = (Vec<Sequence>, Result<Vec<f32>, ModelError>);
+
 struct Serving {
     net: Net,
     cache: Cache,
@@ -254,7 +257,7 @@ impl Serving {
         &mut self,
         mut sequences: Vec<Sequence>,
         part: fn(&Sequence) -> &[u32],
-    ) -> Vec<(Vec<Sequence>, Result<Vec<f32>, ModelError>)> {
+    ) -> Vec<Passed> {
         sequences.sort_by_key(|sequence| part(sequence).len());
         let mut done = Vec::new();
         while let Some(first) = sequences.first() {

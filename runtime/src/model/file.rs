@@ -1,6 +1,5 @@
 //! Weights as a file, in the safetensors format.
 
-use std::collections::HashMap;
 use std::fs;
 use std::io::Write;
 use std::path::Path;
@@ -13,7 +12,7 @@ use crate::engine::{WeightTensor, Weights};
 
 /// Named texts in the file's header.
 #[expect(clippy::disallowed_types, reason = "the file format's library asks for it")]
-pub type Header = HashMap<String, String>;
+pub type Header = std::collections::HashMap<String, String>;
 
 /// Writes weights whole or not at all: beside the place, flushed to disk, then renamed.
 ///

@@ -48,7 +48,6 @@ impl Net {
     }
 
     /// The tensors, in the order of [`Shape::tensors`].
-    #[must_use]
     pub fn tensors(&self) -> &[Tensor] {
         &self.tensors
     }
