@@ -34,9 +34,11 @@ mod sync;
 mod timers;
 mod training;
 mod trajectory;
+mod view;
 mod waiting;
 
 pub use ledger::{Ledger, SampleState, Violation};
 pub use sample::{STAGES, STALENESS_PARTS, Sample, Stage};
-pub use scheduler::{Fate, Gauges, ReplicaView, Resolved, Scheduler};
+pub use scheduler::{Fate, Resolved, Scheduler};
 pub use stall::Stall;
+pub use view::{Gauges, ReplicaView};

@@ -15,10 +15,10 @@ use super::training::Trainer;
 use super::{Ledger, Sample, Violation};
 use crate::action::{Action, Discard, OperatorReply, RunError};
 use crate::config::Config;
-use crate::id::{ReplicaId, SampleId};
+use crate::id::SampleId;
 use crate::input::{Input, Operator};
 use crate::time::Time;
-use crate::version::{DeployVersion, LearnerVersion};
+use crate::version::LearnerVersion;
 
 /// What became of a sample.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -36,48 +36,6 @@ pub struct Resolved {
     pub sample: Sample,
     /// What became of it.
     pub fate: Fate,
-}
-
-/// What is where, now.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Gauges {
-    /// Turns being generated, side turns included.
-    pub running: u32,
-    /// Requests waiting for a place.
-    pub held: u32,
-    /// Samples in the rollout queue.
-    pub rollout_queue: u32,
-    /// Samples in the output queue.
-    pub output_queue: u32,
-    /// Votes in flight.
-    pub votes: u32,
-    /// Environments in use.
-    pub environments: u32,
-    /// Samples outstanding.
-    pub outstanding: u32,
-    /// Samples parked.
-    pub parked: u32,
-    /// A train step is running.
-    pub training: bool,
-    /// New requests are answered with 503.
-    pub closed: bool,
-    /// Replicas that hold whole weights.
-    pub replicas_up: u32,
-    /// Of these, replicas with at least one turn running.
-    pub replicas_busy: u32,
-    /// Sum over replicas that are up of their publish lag.
-    pub publish_lag_sum: u32,
-}
-
-/// A replica, as the core sees it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ReplicaView {
-    /// What it holds.
-    pub deploy: DeployVersion,
-    /// It holds whole weights.
-    pub up: bool,
-    /// Turns running on it.
-    pub running: u32,
 }
 
 /// The scheduling core.
@@ -421,88 +379,5 @@ impl Scheduler {
 
     pub(super) fn slot_of_sample(&self, id: SampleId) -> Option<Slot> {
         self.sample_of.get(id.0)
-    }
-}
-
-/// Getters.
-impl Scheduler {
-    /// The configuration in force.
-    #[must_use]
-    pub fn config(&self) -> &Config {
-        &self.config
-    }
-
-    /// The latest time it was given.
-    #[must_use]
-    pub fn now(&self) -> Time {
-        self.now
-    }
-
-    /// The learner's version.
-    #[must_use]
-    pub fn learner(&self) -> LearnerVersion {
-        self.learner
-    }
-
-    /// The counters.
-    #[must_use]
-    pub fn ledger(&self) -> &Ledger {
-        &self.ledger
-    }
-
-    /// Why the run cannot go on, if so.
-    #[must_use]
-    pub fn error(&self) -> Option<RunError> {
-        self.ended
-    }
-
-    /// What is where, now. O(replicas).
-    #[must_use]
-    pub fn gauges(&self) -> Gauges {
-        let mut gauges = Gauges {
-            held: self.ledger.held as u32,
-            rollout_queue: self.rollout.samples,
-            output_queue: self.output.samples,
-            votes: self.votes.len() as u32,
-            environments: self.environments,
-            outstanding: self.ledger.outstanding() as u32,
-            parked: self.ledger.parked() as u32,
-            training: self.trainer.is_training(),
-            closed: self.closed(),
-            ..Gauges::default()
-        };
-        // Asked after every input: without branches, as replicas come and go at random.
-        for replica in &self.replicas {
-            let up = u32::from(replica.up());
-            gauges.running += up * replica.turns.len();
-            gauges.replicas_up += up;
-            gauges.replicas_busy += up * u32::from(!replica.turns.is_empty());
-            gauges.publish_lag_sum += up * self.learner.publish_lag_of(replica.deploy).unwrap_or(0);
-        }
-        gauges
-    }
-
-    /// A replica, if it is known.
-    #[must_use]
-    pub fn replica(&self, replica: ReplicaId) -> Option<ReplicaView> {
-        let replica = &self.replicas[self.replica_index(replica)?];
-        Some(ReplicaView { deploy: replica.deploy, up: replica.up(), running: replica.turns.len() })
-    }
-
-    /// The samples of the step that is training, in batch order; empty when none is.
-    pub fn batch(&self) -> impl Iterator<Item = &Sample> {
-        self.trainer.batch.iter().map(|&slot| &self.samples[slot].sample)
-    }
-
-    /// The samples that left the ledger during the last [`handle`](Self::handle), in order.
-    #[must_use]
-    pub fn resolved(&self) -> &[Resolved] {
-        &self.resolved
-    }
-
-    /// An admitted sample that has not left the ledger.
-    #[must_use]
-    pub fn sample(&self, id: SampleId) -> Option<&Sample> {
-        Some(&self.samples[self.slot_of_sample(id)?].sample)
     }
 }
