@@ -4,5 +4,7 @@ pub(crate) mod compare;
 pub(crate) mod import;
 pub(crate) mod plot;
 pub(crate) mod replay;
+#[cfg(feature = "torch")]
+pub(crate) mod run;
 pub(crate) mod simulate;
 pub(crate) mod sweep;
