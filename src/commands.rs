@@ -5,5 +5,7 @@ pub(crate) mod import;
 pub(crate) mod plan;
 pub(crate) mod plot;
 pub(crate) mod replay;
+#[cfg(feature = "torch")]
+pub(crate) mod run;
 pub(crate) mod simulate;
 pub(crate) mod sweep;

@@ -3,6 +3,8 @@
 mod commands;
 mod failure;
 mod headline;
+#[cfg(feature = "torch")]
+mod live;
 mod options;
 mod outcome;
 mod progress;
@@ -36,6 +38,8 @@ enum Command {
     Plot(plot::Args),
     Replay(replay::Args),
     Import(import::Args),
+    #[cfg(feature = "torch")]
+    Run(commands::run::Args),
 }
 
 impl Command {
@@ -48,6 +52,8 @@ impl Command {
             Self::Plot(args) => plot::run(args),
             Self::Replay(args) => replay::run(args),
             Self::Import(args) => import::run(args),
+            #[cfg(feature = "torch")]
+            Self::Run(args) => commands::run::run(args),
         }
     }
 }

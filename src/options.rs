@@ -104,7 +104,8 @@ pub(crate) fn constraints(texts: &[String]) -> Result<Vec<Constraint>, Failure> 
     Ok(constraints)
 }
 
-fn read(path: &Path) -> Result<String, Failure> {
+/// Reads a file of text.
+pub(crate) fn read(path: &Path) -> Result<String, Failure> {
     let bytes = fs::read(path).map_err(|error| Failure::unreadable(path, &error))?;
     String::from_utf8(bytes).map_err(|error| {
         let line = 1 + error.as_bytes()[..error.utf8_error().valid_up_to()]
