@@ -22,7 +22,7 @@ same-bytes:
 # The policy in libtorch: fetches the library where it is missing, then lints and tests what uses it.
 test-torch:
 	scripts/libtorch.sh
-	cargo clippy -p headway-runtime --features torch --all-targets --locked -- -D warnings
+	cargo clippy -p headway-runtime -p headway --features torch --all-targets --locked -- -D warnings
 	cargo test -p headway-runtime --features torch --lib --tests --locked
 
 # Rewrites what tests compare with: generated pages, golden digests, the README's outputs.
