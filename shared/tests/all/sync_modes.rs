@@ -125,8 +125,8 @@ fn in_flight_never_closes_and_swaps_under_what_runs() {
     assert_eq!((sample.segments, sample.serving_skew()), (2, 1));
 }
 
-#[test]
-fn what_waits_for_new_weights_is_spread_over_all_replicas_that_load_them() {
+/// Two requests are held for the weights that both replicas load.
+fn waiting_while_two_replicas_load() -> (Bench, [RequestId; 2]) {
     let mut bench = Bench::new(|c| {
         c.policy_training.max_head_off_policyness = 0;
         c.policy_serving.over_limit = OverLimit::Hold;
@@ -137,6 +137,12 @@ fn what_waits_for_new_weights_is_spread_over_all_replicas_that_load_them() {
     let waiting = [bench.request(2), bench.request(3)];
     bench.end_step(true);
     bench.save();
+    (bench, waiting)
+}
+
+#[test]
+fn what_waits_for_new_weights_is_spread_over_all_replicas_that_load_them() {
+    let (mut bench, waiting) = waiting_while_two_replicas_load();
     let started = |bench: &Bench, request| match bench.decision(request) {
         Decision::Started { replica, .. } => Some(replica),
         _ => None,
@@ -149,16 +155,7 @@ fn what_waits_for_new_weights_is_spread_over_all_replicas_that_load_them() {
 
 #[test]
 fn a_load_that_fails_keeps_nothing_waiting_for_its_replica() {
-    let mut bench = Bench::new(|c| {
-        c.policy_training.max_head_off_policyness = 0;
-        c.policy_serving.over_limit = OverLimit::Hold;
-    });
-    bench.replica_up(R1, 0);
-    bench.scored(0, GOOD);
-    bench.scored(1, GOOD);
-    let waiting = [bench.request(2), bench.request(3)];
-    bench.end_step(true);
-    bench.save();
+    let (mut bench, waiting) = waiting_while_two_replicas_load();
     bench.load(R0);
     bench.load_event(R1, WeightsEvent::TransferFailed(R1));
     for request in waiting {

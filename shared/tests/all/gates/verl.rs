@@ -1,7 +1,7 @@
 //! verl: a budget per sync period, a fraction of which may be ahead.
 
 use headway_shared::action::Discard;
-use headway_shared::config::{DropPolicy, GateKind, Problem, check};
+use headway_shared::config::{Config, DropPolicy, GateKind, Problem, check};
 use proptest::prelude::*;
 
 use super::super::harness::{Delay, GOOD, Plan, World, ZERO, calm_plan, fifo_plan, small};
@@ -109,6 +109,17 @@ fn without_any_threshold_samples_are_as_old_as_the_period_is_long() {
     assert_eq!(config.bound_versions(), 3);
 }
 
+/// The gate with s in quarters of a sync period, and a judge that holds nothing up.
+fn in_quarters(batch: u32, interval: u32, quarters: u32) -> Config {
+    let mut config = small();
+    config.policy_training.gate = GateKind::Verl;
+    config.policy_training.batch_size = batch;
+    config.policy_training.publish_interval = interval;
+    config.policy_training.staleness_threshold = quarters * 250_000;
+    config.reward_judging.judge_concurrency = 100;
+    config
+}
+
 proptest! {
     #![proptest_config(cases(30, 12))]
 
@@ -119,12 +130,7 @@ proptest! {
         interval in 1_u32..4,
         quarters in 0_u32..9,
     ) {
-        let mut config = small();
-        config.policy_training.gate = GateKind::Verl;
-        config.policy_training.batch_size = batch;
-        config.policy_training.publish_interval = interval;
-        config.policy_training.staleness_threshold = quarters * 250_000;
-        config.reward_judging.judge_concurrency = 100;
+        let config = in_quarters(batch, interval, quarters);
         let required = u64::from(batch * interval * (4 + quarters) / 4);
         let mut world = World::new(config, Plan { inputs: 400, ..plan });
         let (mut syncs, mut waiting, mut admitted, mut most) = (0, 0, 0, 0);
@@ -150,12 +156,7 @@ proptest! {
         interval in 1_u32..4,
         quarters in 0_u32..9,
     ) {
-        let mut config = small();
-        config.policy_training.gate = GateKind::Verl;
-        config.policy_training.batch_size = batch;
-        config.policy_training.publish_interval = interval;
-        config.policy_training.staleness_threshold = quarters * 250_000;
-        config.reward_judging.judge_concurrency = 100;
+        let config = in_quarters(batch, interval, quarters);
         let required = batch * interval * (4 + quarters) / 4;
         let mut world = World::new(config, plan);
         world.run();
