@@ -48,6 +48,11 @@ pub(crate) struct Weights {
 }
 
 impl Weights {
+    /// A publication is under way, or waits to be tried again.
+    fn is_under_way(&self) -> bool {
+        self.current.is_some() || self.retry_at.is_some()
+    }
+
     /// Replicas that load take no new turns before all of them have loaded.
     pub(crate) fn gate_closed(&self) -> bool {
         self.current.is_some_and(|publication| publication.closed_since.is_some())
@@ -60,15 +65,13 @@ impl Scheduler {
     ///
     /// Where the push waits for the next batch, replicas call for it that are further behind.
     pub(super) fn start_publication_if_due(&mut self) {
-        if self.weights.current.is_some() || self.weights.retry_at.is_some() {
+        if self.weights.is_under_way() {
             return;
         }
         let waits = u32::from(self.gate.pushes_before_step());
-        let interval = self.config.policy_training.publish_interval.max(1);
         let due = self.replicas.iter().any(|replica| {
-            let lag = self.learner.publish_lag_of(replica.deploy).unwrap_or(0);
             replica.alive
-                && (lag >= interval.saturating_add(waits)
+                && (self.is_beyond_interval(replica, waits)
                     || !replica.whole
                     || self.is_lost(replica.deploy.number()))
         });
@@ -79,17 +82,20 @@ impl Scheduler {
 
     /// A replica lacks weights that the next step waits for.
     pub(super) fn push_is_due(&self) -> bool {
+        let lacks = |replica: &Replica| replica.alive && self.is_beyond_interval(replica, 0);
+        self.gate.pushes_before_step() && self.replicas.iter().any(lacks)
+    }
+
+    /// A replica is `publish_interval` steps and so many more behind.
+    fn is_beyond_interval(&self, replica: &Replica, more: u32) -> bool {
         let interval = self.config.policy_training.publish_interval.max(1);
-        self.gate.pushes_before_step()
-            && self.replicas.iter().any(|replica| {
-                let lag = self.learner.publish_lag_of(replica.deploy).unwrap_or(0);
-                replica.alive && lag >= interval
-            })
+        let lag = self.learner.publish_lag_of(replica.deploy).unwrap_or(0);
+        lag >= interval.saturating_add(more)
     }
 
     /// The batch is complete that the push has waited for.
     pub(super) fn push(&mut self) {
-        if self.weights.current.is_none() && self.weights.retry_at.is_none() {
+        if !self.weights.is_under_way() {
             self.publish();
         }
     }
