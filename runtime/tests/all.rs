@@ -20,6 +20,7 @@ mod all {
     mod judges;
     #[cfg(feature = "torch")]
     mod learning;
+    mod openai_client;
     mod record;
     mod shutdown;
     mod weights;
