@@ -22,6 +22,8 @@ mod all {
     mod learning;
     mod record;
     mod shutdown;
+    mod trajectories;
+    mod trajectories_killed;
     mod weights;
     mod wrong_requests;
 }
