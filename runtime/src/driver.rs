@@ -23,7 +23,9 @@ mod message;
 mod recovery;
 mod shutdown;
 mod start;
+mod trajectory;
 mod turn;
+mod upgrade;
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -57,6 +59,7 @@ pub use handle::DriverHandle;
 pub use message::{Answer, Arrival, Status, TurnEvent};
 pub use recovery::Recovery;
 pub use start::{DriverError, Options, Parts, start};
+pub use upgrade::TakenOver;
 
 /// How many completions, then how many wishes, are taken before the other kind is looked at.
 const TURN_OF_EACH: usize = 64;
@@ -88,8 +91,8 @@ struct Driver {
     groups: GroupNames,
     turns: BTreeMap<RequestId, Turn>,
     samples: BTreeMap<SampleId, Payload>,
-    /// Samples of each session whose next state has not been seen.
-    awaiting: BTreeMap<SessionId, Vec<SampleId>>,
+    /// Turns of each session whose next state has not been seen: the sample, and which turn of it.
+    awaiting: BTreeMap<SessionId, Vec<(SampleId, usize)>>,
     votes: BTreeMap<VoteId, AbortHandle>,
     saved: Option<(PublicationId, Arc<Weights>)>,
     /// What the step that is about to end has measured.
@@ -103,6 +106,8 @@ struct Driver {
     writer: Writer,
     /// The number of the next input.
     seq: u64,
+    /// How many inputs precede the newest snapshot.
+    snapshot_at: u64,
     /// Inputs on disk.
     committed: u64,
     /// A batch is being committed.
@@ -282,7 +287,7 @@ impl Driver {
             let sample = Box::new(resolved.sample.clone());
             self.samples.remove(&sample.id);
             if let Some(waiting) = self.awaiting.get_mut(&sample.session) {
-                waiting.retain(|id| *id != sample.id);
+                waiting.retain(|(id, _)| *id != sample.id);
                 if waiting.is_empty() {
                     self.awaiting.remove(&sample.session);
                 }
@@ -293,10 +298,10 @@ impl Driver {
 
     /// The state as it is now, for a restart.
     fn snapshot(&mut self) {
-        let core = snapshot::to_bytes(&self.scheduler);
-        let book = postcard::to_stdvec(&self.book);
-        if let (Ok(core), Ok(book)) = (core, book) {
+        if let Ok(core) = snapshot::to_bytes(&self.scheduler) {
+            let book = self.book.to_bytes();
             self.append(Row::Snapshot { inputs: self.seq, core, book });
+            self.snapshot_at = self.seq;
         }
     }
 

@@ -12,6 +12,7 @@
 //! | [`judge`] | a rule, and any OpenAI-compatible endpoint |
 //! | [`engine`], [`trainer`] | what a serving engine and a trainer receive and send |
 //! | `model` | the policy in libtorch (feature `torch`) |
+//! | [`trajectory`] | what a sample consists of, and the sequences it is trained as |
 //! | [`tokenizer`] | text to token ids and back |
 //! | [`secret`] | keys and tokens, never shown |
 //! | [`clock`] | the only clock: nanoseconds since the run's start |
@@ -27,5 +28,6 @@ pub mod secret;
 pub mod store;
 pub mod tokenizer;
 pub mod trainer;
+pub mod trajectory;
 
 pub use headway_shared as shared;

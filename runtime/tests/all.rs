@@ -23,6 +23,8 @@ mod all {
     mod openai_client;
     mod record;
     mod shutdown;
+    mod trajectories;
+    mod trajectories_killed;
     mod weights;
     mod wrong_requests;
 }

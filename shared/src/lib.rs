@@ -101,9 +101,11 @@
 //! | [`metrics`] | an observer that computes the same columns live and simulated |
 //! | [`ratio`] | importance ratios: advantages, off-policy corrections, spreads, in plain `f64` |
 //! | [`record`], [`replay`], [`snapshot`] | a run as bytes, fed to a fresh core again, restored in the middle |
+//! | [`check`], [`work`] | what must hold of every record: decisions, the ledger, one end for everything that starts |
 //! | [`digest`] | equal digests, equal decisions |
 
 pub mod action;
+pub mod check;
 pub mod config;
 pub mod core;
 pub mod digest;
@@ -118,3 +120,4 @@ pub mod snapshot;
 mod testing;
 pub mod time;
 pub mod version;
+pub mod work;

@@ -183,14 +183,11 @@ impl Driver {
 
     fn arrived(&mut self, arrival: Arrival) {
         let request = arrival.request;
-        let session = self.session(arrival.session, arrival.last);
+        // Until the last turn of a trajectory is served, its session can be asked for again.
+        let keeps_name = arrival.last && self.trajectories();
+        let session = self.session(arrival.session, arrival.last && !keeps_name);
         if let Some(text) = arrival.next_state {
-            for sample in self.awaiting.remove(&session).unwrap_or_default() {
-                if let Some(payload) = self.samples.get_mut(&sample) {
-                    payload.next_state = Some(text.clone());
-                    self.append(Row::NextState { sample, text: text.clone() });
-                }
-            }
+            self.next_state(session, &text);
         }
         let group = arrival.group.map(|name| self.group(name));
         let prompt = arrival.question.prompt.len();
@@ -200,6 +197,7 @@ impl Driver {
             question: arrival.question,
             sampling: arrival.sampling,
             streamed: arrival.streamed,
+            last: keeps_name,
             events: Some(arrival.events),
             attempt: 0,
             replica: None,
@@ -256,9 +254,11 @@ impl Driver {
     /// The client has gone; it may have been answered.
     pub(super) fn client_left(&mut self, request: RequestId) {
         let Some(turn) = self.turns.get_mut(&request) else { return };
+        let ends = turn.last.then_some(turn.session);
         if turn.events.take().is_some() {
             self.feed(&Input::ClientLeft { request });
             self.forget_if_over(request);
+            self.end_name(ends);
         }
     }
 

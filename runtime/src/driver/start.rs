@@ -95,9 +95,15 @@ pub enum DriverError {
         /// The record's newest version.
         learner: u32,
     },
-    /// This driver does not have it yet.
-    #[error("`sample_unit = \"session\"` is simulated, and not yet run live: use \"turn\"")]
-    SampleUnit,
+    /// What a sample is stays the same for as long as there is a record.
+    #[error(
+        "the record's samples are each a {recorded}: keep `sample_unit = \"{recorded}\"`, or begin \
+         a new record"
+    )]
+    SampleUnit {
+        /// What they are in the record: `turn` or `session`.
+        recorded: &'static str,
+    },
     /// The core has ended the run.
     #[error("{0}")]
     Run(RunError),
@@ -117,8 +123,10 @@ pub async fn start(
     mut parts: Parts,
     options: Options,
 ) -> Result<(DriverHandle, JoinHandle<Result<(), DriverError>>), DriverError> {
-    if recovery.config.policy_training.sample_unit == SampleUnit::Session {
-        return Err(DriverError::SampleUnit);
+    let recorded = recovery.scheduler.config().policy_training.sample_unit;
+    if recovery.config.policy_training.sample_unit != recorded {
+        let recorded = if recorded == SampleUnit::Turn { "turn" } else { "session" };
+        return Err(DriverError::SampleUnit { recorded });
     }
     let Some(TrainerEvent::Up { checkpoint, step }) = parts.trainer.events.recv().await else {
         return Err(DriverError::TrainerDown);
@@ -145,10 +153,14 @@ fn assemble(
     let writer = start_writer(database, &options, completed.clone()).map_err(StoreError::from)?;
     let mut names = GroupNames::default();
     groups.into_iter().for_each(|(id, name)| names.insert(name, id));
-    let mut awaiting: BTreeMap<SessionId, Vec<SampleId>> = BTreeMap::new();
-    for sample in samples.iter().filter(|s| s.next_state.is_none() && !s.tokens.is_empty()) {
-        awaiting.entry(sample.session).or_default().push(sample.id);
+    let mut awaiting: BTreeMap<SessionId, Vec<(SampleId, usize)>> = BTreeMap::new();
+    for sample in &samples {
+        let parts = sample.parts.iter().enumerate();
+        let waiting = parts.filter(|(_, part)| part.next_state.is_none());
+        let waiting = waiting.map(|(number, _)| (sample.id, number));
+        awaiting.entry(sample.session).or_default().extend(waiting);
     }
+    awaiting.retain(|_, waiting| !waiting.is_empty());
     let engines = parts.engines.iter().map(|link| (link.replica, link.commands.clone())).collect();
     let trainer = parts.trainer.commands.clone();
     forward(parts.engines, parts.trainer, &completed);
@@ -167,6 +179,8 @@ fn assemble(
         operators: VecDeque::new(),
         followups: VecDeque::new(),
         actions: Vec::new(),
+        // Nothing is known of the one that the record may end with.
+        snapshot_at: 0,
         committed: seq,
         committing: false,
         rows: Vec::new(),
@@ -271,6 +285,7 @@ impl Driver {
         if checkpoint < learner {
             self.feed(&Input::Restored { checkpoint });
         }
+        self.end_names();
         if self.scheduler.config() != config {
             self.operate(Operator::Reconfigure(Box::new(config.clone())));
         }
