@@ -33,7 +33,7 @@ use std::sync::Arc;
 use headway_shared::action::{Action, OperatorReply};
 use headway_shared::core::{Fate, Scheduler};
 use headway_shared::id::{
-    GroupId, PublicationId, ReplicaId, RequestId, SampleId, SessionId, VoteId,
+    GroupId, PublicationId, ReplicaId, RequestId, SampleId, SessionId, StepId, VoteId,
 };
 use headway_shared::input::Input;
 use headway_shared::metrics::Observer;
@@ -235,12 +235,13 @@ impl Driver {
         let seq = self.seq;
         self.seq += 1;
         let digest = self.decisions.add(now, &actions);
+        let training = self.book.step;
         self.observer.observe(now, input, &actions, &self.scheduler);
         self.book.observe(input, &actions);
         let input_row =
             Row::Input { seq, at: now, input: Box::new(input.clone()), actions: digest };
         self.append(input_row);
-        self.append_end(seq, input);
+        self.append_end(seq, input, training);
         self.options.at(Point::AfterAppend);
         for &action in &actions {
             self.act(seq, action);
@@ -252,15 +253,19 @@ impl Driver {
         }
     }
 
-    /// What an input says of a vote or step.
-    fn append_end(&mut self, seq: u64, input: &Input) {
+    /// What an input says of a vote, or of the step that was training.
+    fn append_end(&mut self, seq: u64, input: &Input, training: Option<StepId>) {
         match *input {
             Input::VoteEnded { vote, outcome, tokens, judge_version } => {
                 self.append(Row::VoteEnded { vote, seq, outcome, tokens, judge_version });
             }
             Input::StepEnded { step, ok } => {
                 let metrics = std::mem::take(&mut self.metrics);
-                self.append(Row::StepEnded { step, ok, metrics, seq });
+                // What a cancelled step says comes too late, and counts for nothing.
+                if training == Some(step) {
+                    self.append(Row::StepEnded { step, ok, metrics, seq });
+                    self.checkpoint_if_due(seq, ok);
+                }
             }
             _ => {}
         }
@@ -353,4 +358,10 @@ pub enum Point {
     BeforeLease,
     /// After that.
     AfterLease,
+    /// Before the trainer writes a checkpoint.
+    BeforeCheckpoint,
+    /// When it is written, and has not got its name.
+    BeforeRename,
+    /// When it is whole in its place, before anyone knows.
+    AfterRename,
 }

@@ -40,6 +40,10 @@ impl Driver {
             Action::StartVote { vote, sample } => self.start_vote(seq, vote, sample),
             Action::CancelVote { vote } => self.cancel_vote(vote),
             Action::StartStep { step, learner, .. } => self.start_step(seq, step, learner),
+            Action::CancelStep { step } => {
+                self.append(Row::StepEnded { step, ok: false, metrics: Vec::new(), seq });
+                self.after_commit(seq, Effect::Tell(TrainerCommand::CancelStep { step }));
+            }
             Action::Publish { publication, version } => {
                 let save = TrainerCommand::Save { publication, version };
                 self.after_commit(seq, Effect::Save(publication, save));
@@ -124,6 +128,14 @@ impl Driver {
             first_token: None,
             segments: Segments::new(),
         });
+    }
+
+    /// Every so many versions the trainer writes a checkpoint, before it trains on.
+    pub(super) fn checkpoint_if_due(&mut self, seq: u64, ok: bool) {
+        let every = u64::from(self.options.checkpoint_every);
+        if ok && every > 0 && self.scheduler.ledger().steps.is_multiple_of(every) {
+            self.after_commit(seq, Effect::Tell(TrainerCommand::Checkpoint));
+        }
     }
 
     /// The turn is over for its client.

@@ -146,7 +146,10 @@ impl Driver {
                 self.feed(&Input::StepEnded { step, ok });
             }
             TrainerEvent::Saved { publication, weights: saved } => {
-                self.saved = Some((publication, saved));
+                // One that comes too late must not take the place of the one that is loaded.
+                if self.book.saving == Some(publication) {
+                    self.saved = Some((publication, saved));
+                }
                 self.feed(&weights(publication, WeightsEvent::Saved));
             }
             TrainerEvent::SaveFailed { publication } => {

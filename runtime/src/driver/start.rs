@@ -23,7 +23,7 @@ use crate::engine::EngineLink;
 use crate::judge::Judge;
 use crate::store::{Said, StoreError, Writer};
 use crate::tokenizer::Tokenizer;
-use crate::trainer::{TrainerEvent, TrainerLink};
+use crate::trainer::{TrainerCommand, TrainerEvent, TrainerLink};
 
 /// How a run is driven; nothing here changes a decision.
 #[derive(Clone)]
@@ -34,6 +34,8 @@ pub struct Options {
     pub keep_snapshots: u32,
     /// Inputs before the oldest snapshot are kept, so that a replay can begin at the start.
     pub keep_inputs: bool,
+    /// The trainer writes a checkpoint after so many versions; 0: at the end alone.
+    pub checkpoint_every: u32,
     /// The run admits requests; if not, it starts paused.
     pub submission_enabled: bool,
     /// Called at each [`Point`]: tests end the process there.
@@ -46,6 +48,7 @@ impl Default for Options {
             snapshot_every: 10_000,
             keep_snapshots: 4,
             keep_inputs: true,
+            checkpoint_every: 10,
             submission_enabled: true,
             probe: None,
         }
@@ -128,13 +131,32 @@ pub async fn start(
         let recorded = if recorded == SampleUnit::Turn { "turn" } else { "session" };
         return Err(DriverError::SampleUnit { recorded });
     }
-    let Some(TrainerEvent::Up { checkpoint, step }) = parts.trainer.events.recv().await else {
-        return Err(DriverError::TrainerDown);
-    };
+    let (checkpoint, step) = trainer_up(&recovery, &mut parts.trainer).await?;
     let config = recovery.config.clone();
     let (mut driver, handle) = assemble(recovery, parts, options)?;
     driver.go_on(checkpoint, step, &config)?;
     Ok((handle, tokio::spawn(driver.run())))
+}
+
+/// Waits for the trainer. A checkpoint whose step the record counts as failed is not begun with.
+async fn trainer_up(
+    recovery: &Recovery,
+    trainer: &mut TrainerLink,
+) -> Result<(LearnerVersion, Option<StepId>), DriverError> {
+    let mut cancelled = None;
+    loop {
+        let Some(TrainerEvent::Up { checkpoint, step }) = trainer.events.recv().await else {
+            return Err(DriverError::TrainerDown);
+        };
+        match step {
+            Some(made_by) if cancelled != step && recovery.counts_as_failed(made_by)? => {
+                let cancel = TrainerCommand::CancelStep { step: made_by };
+                trainer.commands.send(cancel).await.map_err(|_| DriverError::TrainerDown)?;
+                cancelled = step;
+            }
+            _ => return Ok((checkpoint, step)),
+        }
+    }
 }
 
 fn assemble(
