@@ -101,6 +101,7 @@
 //! | [`metrics`] | an observer that computes the same columns live and simulated |
 //! | [`ratio`] | importance ratios: advantages, off-policy corrections, spreads, in plain `f64` |
 //! | [`record`], [`replay`], [`snapshot`] | a run as bytes, fed to a fresh core again, restored in the middle |
+//! | [`rule`] | a judge's rule: a small expression over a turn |
 //! | [`digest`] | equal digests, equal decisions |
 
 pub mod action;
@@ -113,6 +114,7 @@ pub mod metrics;
 pub mod ratio;
 pub mod record;
 pub mod replay;
+pub mod rule;
 pub mod snapshot;
 #[cfg(test)]
 mod testing;
