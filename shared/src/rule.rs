@@ -102,6 +102,13 @@ pub enum NoScore {
 }
 
 impl Rule {
+    /// The rule `exact`: 1 where the answer is the request's `metadata.answer`, white space around
+    /// both aside, else 0.
+    #[must_use]
+    pub fn exact() -> Self {
+        Self { expression: function::exact(), reads_next_state: false }
+    }
+
     /// Reads the text of a rule.
     ///
     /// # Errors

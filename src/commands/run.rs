@@ -32,10 +32,6 @@ pub(crate) struct Args {
     /// Seed of the weights that a new run begins with
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub(crate) seed: u64,
-    /// Judge by a rule, not by the endpoint: a turn is worth 1 if it is its request's
-    /// metadata.answer, else 0
-    #[arg(long)]
-    pub(crate) exact: bool,
     /// How long what runs may take to end once the run is told to
     #[arg(long, value_name = "SECONDS", default_value_t = 30)]
     pub(crate) shutdown_timeout_sec: u64,

@@ -177,7 +177,7 @@ impl Driver {
 
     fn vote_ended(&mut self, vote: VoteId, verdict: Verdict) {
         self.votes.remove(&vote);
-        let Verdict { outcome, tokens, judge_version } = verdict;
+        let Verdict { outcome, tokens, judge_version, .. } = verdict;
         self.feed(&Input::VoteEnded { vote, outcome, tokens, judge_version });
     }
 

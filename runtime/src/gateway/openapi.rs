@@ -135,8 +135,8 @@ fn request() -> Value {
             "logprobs": {"type": "boolean", "default": false},
             "top_logprobs": {"type": "integer", "description": "Accepted; always answered empty."},
             "return_token_ids": {"type": "boolean", "default": false},
-            "metadata": {"type": "object", "description": "Kept with the sample; a rule judges by \
-                its `answer`."},
+            "metadata": {"type": "object", "description": "Kept with the sample; a rule can read \
+                it."},
             "session_id": {"type": "string"},
             "turn_type": {"enum": ["main", "side"]},
             "session_done": {"type": "boolean"},

@@ -51,11 +51,7 @@ impl<'t> Parser<'t> {
         match word {
             "true" => Ok(Expression::Truth(Truth::Literal(true))),
             "false" => Ok(Expression::Truth(Truth::Literal(false))),
-            "exact" => {
-                let trimmed = |name| Text::Trim(Box::new(Text::Name(name)));
-                let expected = trimmed(Name::Metadata(EXPECTED.into()));
-                Ok(Expression::Truth(Truth::SameText(Box::new((trimmed(Name::Answer), expected)))))
-            }
+            "exact" => Ok(exact()),
             _ => match WORDS.iter().find(|(known, _)| *known == word) {
                 Some((_, usage)) => {
                     let Token::Sign("(") = self.peek() else {
@@ -142,9 +138,9 @@ impl<'t> Parser<'t> {
                 self.advance();
                 let name = self.name(word)?;
                 let help = "write `has(metadata.KEY)` or `has(next_state)`";
-                Expression::Truth(Truth::Has(name.ok_or_else(|| {
-                    error(place, "only a name can be there or not", help)
-                })?))
+                Expression::Truth(Truth::Has(
+                    name.ok_or_else(|| error(place, "only a name can be there or not", help))?,
+                ))
             }
         })
     }
@@ -218,7 +214,11 @@ impl<'t> Parser<'t> {
     fn pattern(&mut self) -> Result<Regex, RuleError> {
         let Placed { expression, at } = self.expression(0)?;
         let Expression::Text(Text::Literal(text)) = expression else {
-            return Err(error(at, "a pattern must be a text in quotes", "write it here, in quotes"));
+            return Err(error(
+                at,
+                "a pattern must be a text in quotes",
+                "write it here, in quotes",
+            ));
         };
         let built = RegexBuilder::new(&text).size_limit(MOST_AUTOMATON).build();
         built.map_err(|wrong| {
@@ -228,6 +228,13 @@ impl<'t> Parser<'t> {
             error(at, &message, "`.` `*` `+` `?` `(` `[` `{` mean themselves behind a backslash")
         })
     }
+}
+
+/// The answer is the expected one, white space around both aside.
+pub(super) fn exact() -> Expression {
+    let trimmed = |name| Text::Trim(Box::new(Text::Name(name)));
+    let expected = trimmed(Name::Metadata(EXPECTED.into()));
+    Expression::Truth(Truth::SameText(Box::new((trimmed(Name::Answer), expected))))
 }
 
 fn unknown(word: &str, start: usize) -> RuleError {

@@ -291,11 +291,9 @@ impl<'t> Parser<'t> {
         self.expect(Token::Word("else"), "else")?;
         let other = self.expression(0)?;
         Ok(match one.expression {
-            Expression::Text(one) => Expression::Text(Text::Either(Box::new(Either::If(
-                condition,
-                one,
-                other.text()?,
-            )))),
+            Expression::Text(one) => {
+                Expression::Text(Text::Either(Box::new(Either::If(condition, one, other.text()?))))
+            }
             Expression::Number(one) => Expression::Number(Number::Either(Box::new(Either::If(
                 condition,
                 one,
