@@ -56,6 +56,7 @@ pub(crate) async fn run(args: &Args, config: Config, settings: &Settings) -> Res
     let parts = parts(args, judge, &recovery)?;
     let options = driver::Options {
         submission_enabled: settings.serving.submission_enabled,
+        log_logprob_diff: settings.logging.log_rollout_logprob_diff,
         ..driver::Options::default()
     };
     let started = driver::start(recovery, parts, options).await;

@@ -26,6 +26,9 @@ pub(super) fn description() -> Value {
             "/openapi.json": {"get": open("This description.")},
             "/admin/state": {"get": simple("What is where, now.", "admin_token")},
             "/admin/ledger": {"get": simple("Every counter of requests and samples.", "admin_token")},
+            "/admin/steps": {"get": simple("The newest train steps.", "admin_token")},
+            "/admin/publish": {"post": simple("Publish weights now and load them on every \
+                replica; answered before that is done.", "admin_token")},
             "/admin/pause": {"post": simple("Admit nothing until resumed (503).", "admin_token")},
             "/admin/resume": {"post": simple("Admit again.", "admin_token")},
         },

@@ -86,7 +86,7 @@ impl Trainer for TchTrainer {
         // To return is to be down.
         let mut learner = match self.begin() {
             Ok(begun) => begun,
-            Err(error) => return eprintln!("trainer: {error}"),
+            Err(error) => return tracing::error!(target: "headway", "the trainer: {error}"),
         };
         let step = learner.applied.as_ref().map(|applied| applied.step);
         let mut event = Some(TrainerEvent::Up { checkpoint: learner.version, step });
@@ -123,7 +123,7 @@ impl TchTrainer {
             TrainerCommand::Save { publication, .. } => Some(match learner.net.weights() {
                 Ok(weights) => TrainerEvent::Saved { publication, weights: Arc::new(weights) },
                 Err(error) => {
-                    eprintln!("trainer: {publication} could not be exported: {error}");
+                    tracing::error!(target: "headway", "{publication} could not be exported: {error}");
                     TrainerEvent::SaveFailed { publication }
                 }
             }),
@@ -133,7 +133,7 @@ impl TchTrainer {
                 match checkpoint::write(folder, learner) {
                     Ok(()) => Some(TrainerEvent::Checkpointed { version }),
                     Err(error) => {
-                        eprintln!("trainer: no checkpoint of {version}: {error}");
+                        tracing::error!(target: "headway", "no checkpoint of {version}: {error}");
                         None
                     }
                 }
@@ -158,7 +158,7 @@ impl TchTrainer {
         let (ok, metrics) = match learner.train(step, &habits) {
             Ok(metrics) => (true, metrics),
             Err(error) => {
-                eprintln!("trainer: {} failed: {error}", step.step);
+                tracing::error!(target: "headway", "{} failed: {error}", step.step);
                 (false, Vec::new())
             }
         };
