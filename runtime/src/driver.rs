@@ -20,6 +20,7 @@ mod effect;
 mod facts;
 mod handle;
 mod message;
+mod narrator;
 mod recovery;
 mod shutdown;
 mod start;
@@ -52,11 +53,13 @@ use crate::trainer::{StepMetric, TrainerCommand};
 use book::Book;
 use effect::Effect;
 use message::{Completion, Wish};
+use narrator::Narrator;
 use shutdown::Ending;
 use turn::{Payload, Turn};
 
 pub use handle::DriverHandle;
 pub use message::{Answer, Arrival, Status, TurnEvent};
+pub use narrator::{LOGPROB_DIFF, StepSummary};
 pub use recovery::Recovery;
 pub use start::{DriverError, Options, Parts, start};
 pub use upgrade::TakenOver;
@@ -72,6 +75,7 @@ struct Driver {
     clock: Clock,
     scheduler: Scheduler,
     observer: Observer,
+    narrator: Narrator,
     decisions: Decisions,
     book: Book,
 
@@ -172,6 +176,13 @@ impl Driver {
         }
         self.commit();
         self.show();
+        self.narrate();
+    }
+
+    /// Writes to the log what there is to say.
+    fn narrate(&mut self) {
+        self.narrator.look(self.clock.now(), &self.scheduler);
+        self.narrator.take().iter().for_each(narrator::Note::log);
     }
 
     fn take_completions(&mut self) -> bool {
@@ -211,7 +222,8 @@ impl Driver {
     }
 
     async fn wait(&mut self) {
-        let deadline = [self.scheduler.poll_timeout(), self.ending_deadline()];
+        let speaks = Some(self.narrator.due());
+        let deadline = [self.scheduler.poll_timeout(), self.ending_deadline(), speaks];
         let deadline = deadline.into_iter().flatten().min();
         let timer = tokio::time::sleep_until(self.clock.instant(deadline.unwrap_or(Time::MAX)));
         let takes_wishes = self.takes_wishes();
@@ -237,6 +249,8 @@ impl Driver {
         let digest = self.decisions.add(now, &actions);
         let training = self.book.step;
         self.observer.observe(now, input, &actions, &self.scheduler);
+        self.narrator.observe(now, input, &actions, &self.scheduler, &self.metrics);
+        tracing::trace!(target: "headway", seq, actions = actions.len(), "an input");
         self.book.observe(input, &actions);
         let input_row =
             Row::Input { seq, at: now, input: Box::new(input.clone()), actions: digest };
@@ -333,6 +347,8 @@ impl Driver {
             waits_for: self.scheduler.stall().to_string(),
             inputs: self.seq,
             committed: self.committed,
+            publishing: self.scheduler.publishing(),
+            failed_votes: self.narrator.failed_votes(),
             error,
             ending: self.ending.is_some(),
         });

@@ -15,6 +15,7 @@
 //! | [`trajectory`] | what a sample consists of, and the sequences it is trained as |
 //! | [`tokenizer`] | text to token ids and back |
 //! | [`secret`] | keys and tokens, never shown |
+//! | [`log`] | lines on stderr about what the run does |
 //! | [`clock`] | the only clock: nanoseconds since the run's start |
 
 pub mod clock;
@@ -22,6 +23,7 @@ pub mod driver;
 pub mod engine;
 pub mod gateway;
 pub mod judge;
+pub mod log;
 #[cfg(feature = "torch")]
 pub mod model;
 pub mod secret;

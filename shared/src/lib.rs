@@ -102,6 +102,7 @@
 //! | [`ratio`] | importance ratios: advantages, off-policy corrections, spreads, in plain `f64` |
 //! | [`record`], [`replay`], [`snapshot`] | a run as bytes, fed to a fresh core again, restored in the middle |
 //! | [`check`], [`work`] | what must hold of every record: decisions, the ledger, one end for everything that starts |
+//! | [`rule`] | a judge's rule: a small expression over a turn |
 //! | [`digest`] | equal digests, equal decisions |
 
 pub mod action;
@@ -115,6 +116,7 @@ pub mod metrics;
 pub mod ratio;
 pub mod record;
 pub mod replay;
+pub mod rule;
 pub mod snapshot;
 #[cfg(test)]
 mod testing;

@@ -14,7 +14,7 @@ use super::effect::Effect;
 use super::message::{Answer, Completion, TurnEvent};
 use super::turn::Payload;
 use crate::engine::{EngineCommand, Generate};
-use crate::judge::Verdict;
+use crate::judge::{Trouble, Verdict};
 use crate::store::Row;
 use crate::trainer::TrainerCommand;
 use crate::trajectory::train_samples;
@@ -183,8 +183,7 @@ impl Driver {
         let completed = self.completed.clone();
         tokio::spawn(async move {
             // A judge that panics, or is cancelled, has not answered.
-            let failed = Verdict { outcome: VoteOutcome::Failed, tokens: 0, judge_version: 0 };
-            let verdict = asked.await.unwrap_or(failed);
+            let verdict = asked.await.unwrap_or(Verdict::none(Trouble::BrokenOff));
             let _ = completed.send(Completion::Vote(vote, verdict)).await;
         });
     }

@@ -9,13 +9,14 @@ use headway_shared::config::{Config, SampleUnit};
 use headway_shared::id::{SampleId, SessionId, StepId};
 use headway_shared::input::{Input, Operator};
 use headway_shared::metrics::Observer;
-use headway_shared::record::Decisions;
+use headway_shared::record::{DECISION_VERSION, Decisions};
 use headway_shared::time::Span;
 use headway_shared::version::LearnerVersion;
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinHandle;
 
 use super::message::{Completion, Status};
+use super::narrator::{Narrator, Note};
 use super::recovery::Recovery;
 use super::turn::Payload;
 use super::{Driver, DriverHandle, GroupNames, Point};
@@ -38,6 +39,8 @@ pub struct Options {
     pub checkpoint_every: u32,
     /// The run admits requests; if not, it starts paused.
     pub submission_enabled: bool,
+    /// `train_rollout_logprob_abs_diff` is logged with each step.
+    pub log_logprob_diff: bool,
     /// Called at each [`Point`]: tests end the process there.
     pub probe: Option<Arc<dyn Fn(Point) + Send + Sync>>,
 }
@@ -50,6 +53,7 @@ impl Default for Options {
             keep_inputs: true,
             checkpoint_every: 10,
             submission_enabled: true,
+            log_logprob_diff: true,
             probe: None,
         }
     }
@@ -188,6 +192,7 @@ fn assemble(
     forward(parts.engines, parts.trainer, &completed);
     let driver = Driver {
         observer: Observer::new(scheduler.config(), Span::ZERO),
+        narrator: Narrator::new(&scheduler, clock.now(), options.log_logprob_diff),
         decisions: Decisions::default(),
         session_names: sessions.iter().cloned().collect(),
         sessions: sessions.into_iter().map(|(id, name)| (name, id)).collect(),
@@ -238,6 +243,8 @@ fn first_status(scheduler: &headway_shared::core::Scheduler, seq: u64) -> Status
         waits_for: scheduler.stall().to_string(),
         inputs: seq,
         committed: seq,
+        publishing: scheduler.publishing(),
+        failed_votes: Default::default(),
         error: None,
         ending: false,
     }
@@ -284,6 +291,16 @@ fn forward(engines: Vec<EngineLink>, trainer: TrainerLink, completed: &mpsc::Sen
 }
 
 impl Driver {
+    fn begin_log(&mut self, in_flight: u64, checkpoint: LearnerVersion, config: &Config) {
+        let decision_version = DECISION_VERSION;
+        self.narrator.say(Note::Started { config: config.digest(), decision_version });
+        if self.seq > 0 {
+            let (checkpoint, learner) = (checkpoint.number(), self.scheduler.learner().number());
+            let (inputs, step) = (self.seq, self.book.step.is_some());
+            self.narrator.say(Note::Recovered { inputs, in_flight, step, checkpoint, learner });
+        }
+    }
+
     /// Ends what was in flight when the record broke off, and takes up the wished configuration.
     fn go_on(
         &mut self,
@@ -291,7 +308,9 @@ impl Driver {
         made_by: Option<StepId>,
         config: &Config,
     ) -> Result<(), DriverError> {
-        for input in self.book.ends() {
+        let ends = self.book.ends();
+        self.begin_log(ends.len() as u64, checkpoint, config);
+        for input in ends {
             self.feed(&input);
         }
         if let Some(step) = self.book.step {
