@@ -2,6 +2,7 @@
 
 mod endpoint;
 mod rule;
+mod share;
 
 use std::future::Future;
 use std::pin::Pin;
@@ -13,6 +14,7 @@ use crate::store::Question;
 
 pub use endpoint::{Endpoint, EndpointError, MissingKey};
 pub use rule::{Rule, RuleError};
+pub use share::Share;
 
 /// What a vote is about.
 #[derive(Clone, Debug, PartialEq)]

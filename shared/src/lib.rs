@@ -104,6 +104,7 @@
 //! | [`digest`] | equal digests, equal decisions |
 
 pub mod action;
+pub mod backoff;
 pub mod config;
 pub mod core;
 pub mod digest;
