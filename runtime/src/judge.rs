@@ -2,6 +2,7 @@
 
 mod endpoint;
 mod rule;
+mod share;
 mod trouble;
 
 use std::future::Future;
@@ -15,6 +16,7 @@ use headway_shared::rule::{Rule, RuleError};
 use crate::store::Question;
 
 pub use endpoint::{Endpoint, EndpointError, MissingKey};
+pub use share::Share;
 pub use trouble::Trouble;
 
 /// Why there is no judge.

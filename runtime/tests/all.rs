@@ -17,6 +17,7 @@ mod all {
     mod chat;
     mod crash;
     mod defects;
+    mod environment;
     mod judges;
     #[cfg(feature = "torch")]
     mod learning;

@@ -106,6 +106,7 @@
 //! | [`digest`] | equal digests, equal decisions |
 
 pub mod action;
+pub mod backoff;
 pub mod check;
 pub mod config;
 pub mod core;

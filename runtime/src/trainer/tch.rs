@@ -109,7 +109,7 @@ impl Trainer for TchTrainer {
                 None | Some(TrainerCommand::Shutdown) => return,
                 Some(command) => match self.obey(command, &mut learner) {
                     Ok(said) => event = said,
-                    Err(error) => return eprintln!("trainer: {error}"),
+                    Err(error) => return tracing::error!(target: "headway", "the trainer: {error}"),
                 },
             }
         }
