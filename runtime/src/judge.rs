@@ -2,7 +2,6 @@
 
 mod endpoint;
 mod rule;
-mod share;
 mod trouble;
 
 use std::future::Future;
@@ -16,7 +15,6 @@ use headway_shared::rule::{Rule, RuleError};
 use crate::store::Question;
 
 pub use endpoint::{Endpoint, EndpointError, MissingKey};
-pub use share::Share;
 pub use trouble::Trouble;
 
 /// Why there is no judge.
