@@ -20,5 +20,5 @@ fn the_configuration_page_lists_every_key() {
 
 #[test]
 fn the_metrics_page_lists_every_metric() {
-    check("docs/metrics.md", &metrics::markdown());
+    check("docs/metrics.md", &metrics::markdown(METRICS));
 }
