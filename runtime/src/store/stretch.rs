@@ -51,19 +51,19 @@ pub(super) fn stretches(connection: &Connection) -> Result<Vec<Stretch>, StoreEr
 
 /// Where each decision version began, in order.
 fn begun(connection: &Connection) -> Result<Vec<(u64, u32)>, StoreError> {
-    let table = "SELECT name FROM sqlite_master WHERE type = 'table' AND name = 'epochs'";
-    let has = connection.query_row(table, [], |row| row.get::<_, String>(0)).optional()?;
-    if has.is_none() {
-        let found = value(connection, "decision_version")?;
-        let version = found.parse().map_err(|_| StoreError::NotARecord)?;
-        return Ok(vec![(0, version)]);
+    let found = value(connection, "decision_version")?;
+    let version = found.parse().map_err(|_| StoreError::NotARecord)?;
+    let mut begun = vec![(0, version)];
+    let table = "SELECT count(*) FROM sqlite_master WHERE type = 'table' AND name = 'epochs'";
+    if connection.query_row(table, [], |row| row.get::<_, u32>(0))? > 0 {
+        let sql = "SELECT from_input, decision_version FROM epochs ORDER BY from_input";
+        let mut statement = connection.prepare(sql)?;
+        let rows = statement.query_map([], |row| Ok((unsigned(row, 0)?, row.get(1)?)))?;
+        for row in rows {
+            begun.push(row?);
+        }
     }
-    let mut statement =
-        connection.prepare("SELECT from_input, decision_version FROM epochs ORDER BY 1")?;
-    let rows = statement.query_map([], |row| Ok((unsigned(row, 0)?, row.get(1)?)))?;
-    let begun: Vec<_> = rows.collect::<Result<_, _>>()?;
-    let damaged = || StoreError::Damaged { place: "the table `epochs`".to_owned() };
-    if begun.first().is_some_and(|&(from, _)| from == 0) { Ok(begun) } else { Err(damaged()) }
+    Ok(begun)
 }
 
 /// Where a replay of a stretch begins: the start of the run, or the first snapshot from there on
