@@ -47,6 +47,10 @@ impl Driver {
     }
 
     fn engine_said(&mut self, replica: ReplicaId, event: EngineEvent) {
+        // It is down: what it was doing has ended with it, whatever it still says.
+        if !self.engines.contains_key(&replica) {
+            return;
+        }
         let weights = |publication, event| Input::Weights { publication, event };
         match event {
             EngineEvent::Up { deploy } => self.feed(&Input::ReplicaUp { replica, deploy }),

@@ -66,25 +66,28 @@ fn begun(connection: &Connection) -> Result<Vec<(u64, u32)>, StoreError> {
     Ok(begun)
 }
 
-/// Where a replay of a stretch begins: the start of the run, or the first snapshot from there on
-/// that was taken before the stretch ends.
+/// Where a replay of a stretch begins: at the start of the run, or at the snapshot with which the
+/// inputs that are kept, or a decision version, began.
 pub(super) fn first_snapshot(
     connection: &Connection,
     stretch: &Stretch,
 ) -> Result<Option<StoredSnapshot>, StoreError> {
-    if stretch.from == 0 {
+    let from = stretch.from;
+    if from == 0 {
         return Ok(None);
     }
-    let sql = "SELECT inputs, core, book FROM snapshots WHERE inputs >= ?1 ORDER BY inputs LIMIT 1";
+    let sql = "SELECT core, book FROM snapshots WHERE inputs = ?1";
     let read = |row: &rusqlite::Row<'_>| {
-        let (core, book) = (row.get(1)?, row.get(2)?);
-        Ok(StoredSnapshot { inputs: unsigned(row, 0)?, core, book })
+        let (core, book) = (row.get(0)?, row.get(1)?);
+        Ok(StoredSnapshot { inputs: from, core, book })
     };
-    let found = connection.query_row(sql, [number(stretch.from)], read).optional()?;
+    let found = connection.query_row(sql, [number(from)], read).optional()?;
     let place = || StoreError::Damaged {
-        place: format!("there is no snapshot at input {} or after it to begin at", stretch.from),
+        place: format!(
+            "its inputs begin at {from}, and there is no snapshot behind the {from} before it"
+        ),
     };
-    found.filter(|snapshot| snapshot.inputs <= stretch.to).map(Some).ok_or_else(place)
+    found.map(Some).ok_or_else(place)
 }
 
 /// The snapshot that belongs to a stretch behind input `seq`, if there is one. At the end of a

@@ -98,7 +98,7 @@ async fn each_kind_of_damage_is_named_with_its_input() {
             "input 5 or its digest is none",
         ),
         ("UPDATE inputs SET actions = '0' WHERE seq = 5", "SELECT 5", "decides otherwise"),
-        ("DELETE FROM inputs WHERE seq = 0", "SELECT 0", "there is no snapshot"),
+        ("DELETE FROM inputs WHERE seq = 0", "SELECT 1", "no snapshot behind the 1 before it"),
         ("UPDATE samples SET fate = 'late' WHERE id = 0", resolved, "the table has `late`"),
         ("UPDATE samples SET score = 0.5 WHERE id = 0", resolved, "with score 0.5"),
         ("UPDATE samples SET staleness = 3 WHERE id = 0", resolved, "sample 0"),

@@ -131,8 +131,8 @@ async fn a_record_that_would_be_contradicted_is_refused_and_left_as_it_is() {
 async fn a_snapshot_of_another_layout_is_refused_with_what_to_do() {
     let dir = tempfile::tempdir().unwrap();
     let (_, record) = setup().start(dir.path()).await.end().await;
-    let layout =
-        "UPDATE snapshots SET core = substr(core, 1, 8) || x'63000000' || substr(core, 13)";
+    let layout = "UPDATE snapshots
+                  SET core = CAST(substr(core, 1, 8) || x'63000000' || substr(core, 13) AS BLOB)";
     change(&record, &format!("{OTHER}; {layout}"));
     let error = Recovery::open(&record, setup().config).map(drop).unwrap_err().to_string();
     assert!(error.contains("the snapshot has layout 99"), "{error}");
