@@ -1,5 +1,6 @@
 //! One module per subcommand.
 
+pub(crate) mod check;
 pub(crate) mod compare;
 pub(crate) mod import;
 pub(crate) mod plan;

@@ -15,7 +15,7 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
-use commands::{compare, import, plan, plot, replay, simulate, sweep};
+use commands::{check, compare, import, plan, plot, replay, simulate, sweep};
 use failure::Failure;
 
 /// Predict and control off-policy staleness in asynchronous RL.
@@ -37,6 +37,7 @@ enum Command {
     Plan(plan::Args),
     Plot(plot::Args),
     Replay(replay::Args),
+    Check(check::Args),
     Import(import::Args),
     #[cfg(feature = "torch")]
     Run(commands::run::Args),
@@ -51,6 +52,7 @@ impl Command {
             Self::Plan(args) => plan::run(args),
             Self::Plot(args) => plot::run(args),
             Self::Replay(args) => replay::run(args),
+            Self::Check(args) => check::run(args),
             Self::Import(args) => import::run(args),
             #[cfg(feature = "torch")]
             Self::Run(args) => commands::run::run(args),

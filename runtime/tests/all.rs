@@ -15,6 +15,7 @@ mod all {
 
     mod admin;
     mod chat;
+    mod checks;
     mod crash;
     mod defects;
     mod environment;
@@ -26,6 +27,7 @@ mod all {
     mod shutdown;
     mod trajectories;
     mod trajectories_killed;
+    mod upgrade;
     mod weights;
     mod wrong_requests;
 }

@@ -14,13 +14,14 @@ fn every_command_explains_its_options() {
         "--jobs",
         "--replications",
     ];
-    let options: [(&str, &[&str], &[&str]); 7] = [
+    let options: [(&str, &[&str], &[&str]); 8] = [
         ("simulate", &shared, &["--record", "--replication "]),
         ("sweep", &shared, &["--over", "0..16", "cases"]),
         ("compare", &shared, &["--set-a", "--set-b", "--case-a", "--case-b"]),
         ("plan", &shared, &["--gpus", "--over", "--constraint", "--exhaustive"]),
         ("plot", &["--out"], &["<DIR>"]),
         ("replay", &[], &["<RECORD>"]),
+        ("check", &[], &["<RECORD>", "Scenarios are not taken yet"]),
         ("import", &[], &["azure-llm"]),
     ];
     let dir = tempfile::tempdir().unwrap();
