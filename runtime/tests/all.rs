@@ -20,6 +20,7 @@ mod all {
     mod judges;
     #[cfg(feature = "torch")]
     mod learning;
+    mod logs;
     mod record;
     mod shutdown;
     mod weights;
