@@ -22,6 +22,7 @@ mod all {
     mod judges;
     #[cfg(feature = "torch")]
     mod learning;
+    mod logs;
     mod openai_client;
     mod record;
     mod shutdown;

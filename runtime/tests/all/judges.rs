@@ -16,13 +16,13 @@ use serde_json::{Value, json};
 use crate::all::live::{Live, Setup, query, turn};
 
 /// What the fake endpoint says to its n-th question; `None`: nothing, ever.
-type Script = fn(usize) -> Option<(StatusCode, String)>;
+pub(super) type Script = fn(usize) -> Option<(StatusCode, String)>;
 
 /// What the endpoint was asked.
 #[derive(Clone, Default)]
-struct Asked(Arc<Mutex<Vec<(String, Value)>>>);
+pub(super) struct Asked(Arc<Mutex<Vec<(String, Value)>>>);
 
-async fn endpoint(script: Script) -> (String, Asked) {
+pub(super) async fn endpoint(script: Script) -> (String, Asked) {
     let (asked, number) = (Asked::default(), Arc::new(AtomicUsize::new(0)));
     let log = asked.clone();
     let handler = async move |headers: HeaderMap, Json(body): Json<Value>| {
@@ -39,7 +39,7 @@ async fn endpoint(script: Script) -> (String, Asked) {
     (format!("http://{address}"), asked)
 }
 
-fn says(text: &str) -> Option<(StatusCode, String)> {
+pub(super) fn says(text: &str) -> Option<(StatusCode, String)> {
     let answer = json!({
         "choices": [{"message": {"role": "assistant", "content": text}}],
         "usage": {"total_tokens": 7},
@@ -56,8 +56,12 @@ fn settings(url: &str) -> Settings {
 }
 
 fn judge(url: &str) -> Endpoint {
+    judge_with(url, "secret")
+}
+
+pub(super) fn judge_with(url: &str, key: &str) -> Endpoint {
     let settings = settings(url);
-    Endpoint::new(&settings.api, &settings.judge, |_| Some("secret".to_owned())).unwrap()
+    Endpoint::new(&settings.api, &settings.judge, |_| Some(key.to_owned())).unwrap()
 }
 
 async fn live(dir: &tempfile::TempDir, url: &str, judging: &str) -> Live {
