@@ -5,7 +5,7 @@
 //! (or fresh parameters) and says so with [`TrainerEvent::Up`]. Versions are the core's: a command
 //! says which version the parameters are, and after a rollback they go on upward.
 
-use std::sync::Arc;
+use std::borrow::Cow;
 use std::thread;
 
 use headway_shared::id::{GroupId, PublicationId, SampleId, StepId};
@@ -14,8 +14,9 @@ use headway_shared::version::{DeployVersion, LearnerVersion, RolloutVersion};
 use tokio::sync::mpsc;
 
 use crate::clock::Clock;
-use crate::engine::Weights;
+use crate::engine::Export;
 
+pub mod external;
 #[cfg(feature = "torch")]
 pub mod tch;
 
@@ -75,10 +76,10 @@ pub enum TrainerCommand {
 }
 
 /// A number that a step reports.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct StepMetric {
     /// Its name, such as `learner_rollout_p99`.
-    pub name: &'static str,
+    pub name: Cow<'static, str>,
     /// It is about the tokens of this staleness; `None`: about the whole step.
     pub staleness: Option<u32>,
     /// The number.
@@ -110,7 +111,7 @@ pub enum TrainerEvent {
         /// The publication.
         publication: PublicationId,
         /// The parameters.
-        weights: Arc<Weights>,
+        weights: Export,
     },
     /// They could not be exported.
     SaveFailed {

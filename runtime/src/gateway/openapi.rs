@@ -2,9 +2,10 @@
 
 use serde_json::{Value, json};
 
-/// The description of every route. The paths below `/admin` answer only where a token is set.
+/// The description of every route. The paths below `/admin` answer only where a
+/// token is set, those below `/trainer` where an external trainer trains.
 pub(super) fn description() -> Value {
-    json!({
+    let mut description = json!({
         "openapi": "3.1.0",
         "info": {
             "title": "Headway gateway",
@@ -36,7 +37,9 @@ pub(super) fn description() -> Value {
             },
             "schemas": {"Error": error(), "ChatRequest": request(), "ChatCompletion": completion()},
         },
-    })
+    });
+    super::training::describe(&mut description);
+    description
 }
 
 fn response(about: &str) -> Value {

@@ -75,7 +75,11 @@ impl Bench {
         self.publications += 1;
         let publication = PublicationId(self.publications);
         match self.tell(TrainerCommand::Save { publication, version: LearnerVersion::new(0) }) {
-            TrainerEvent::Saved { publication: of, weights } if of == publication => weights,
+            TrainerEvent::Saved { publication: of, weights: Export::Tensors(weights) }
+                if of == publication =>
+            {
+                weights
+            }
             other => panic!("{other:?}"),
         }
     }
