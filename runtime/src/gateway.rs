@@ -89,7 +89,7 @@ pub fn router(driver: DriverHandle, tokenizer: Arc<dyn Tokenizer>, options: Opti
         .route("/healthz", get(healthz))
         .route("/readyz", get(readyz))
         .route("/metrics", get(metrics::metrics))
-        .route("/openapi.json", get(async || Json(openapi::description())));
+        .route("/openapi.json", get(async move || Json(openapi::description(has_trainer))));
     if has_admin {
         router = router
             .route("/admin/state", get(admin::state))

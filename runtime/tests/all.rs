@@ -11,16 +11,20 @@
 mod all {
     mod engine;
     mod live;
+    mod outside;
+    mod sglang_server;
     mod trainer;
 
     mod admin;
     mod chat;
     mod crash;
     mod defects;
+    mod external_trainer;
     mod judges;
     #[cfg(feature = "torch")]
     mod learning;
     mod record;
+    mod sglang;
     mod shutdown;
     mod weights;
     mod wrong_requests;

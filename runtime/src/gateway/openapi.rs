@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 /// The description of every route. The paths below `/admin` answer only where a
 /// token is set, those below `/trainer` where an external trainer trains.
-pub(super) fn description() -> Value {
+pub(super) fn description(has_trainer: bool) -> Value {
     let mut description = json!({
         "openapi": "3.1.0",
         "info": {
@@ -38,7 +38,9 @@ pub(super) fn description() -> Value {
             "schemas": {"Error": error(), "ChatRequest": request(), "ChatCompletion": completion()},
         },
     });
-    super::training::describe(&mut description);
+    if has_trainer {
+        super::training::describe(&mut description);
+    }
     description
 }
 

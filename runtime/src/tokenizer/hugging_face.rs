@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use minijinja::syntax::SyntaxConfig;
 use minijinja::{Environment, Error, ErrorKind, context};
-use serde_json::{Value, json};
+use serde_json::Value;
 use tokenizers::Tokenizer as Model;
 
 use super::{Message, PromptError, Tokenizer};
@@ -94,14 +94,17 @@ fn template(config: &Value) -> Option<String> {
 
 impl Tokenizer for HuggingFace {
     fn prompt(&self, messages: &[Message]) -> Result<Vec<u32>, PromptError> {
-        let messages: Vec<Value> = messages
+        let messages: minijinja::Value = messages
             .iter()
-            .map(|message| json!({"role": message.role, "content": message.content}))
+            .map(|message| {
+                let (role, content) = (message.role.as_str(), message.content.as_str());
+                minijinja::Value::from_pairs([("role", role), ("content", content)])
+            })
             .collect();
         let failed = |error: Error| PromptError(error.detail().unwrap_or("it fails").to_owned());
         let template = self.templates.get_template(TEMPLATE).map_err(failed)?;
         let text = template.render(context! {
-            messages => minijinja::Value::from_serialize(&messages),
+            messages,
             add_generation_prompt => true,
             bos_token => self.begin_text,
             eos_token => self.end_text,

@@ -85,3 +85,20 @@ fn cut(piece: &mut Piece, ids: &mut Vec<u32>, generate: &Generate) -> bool {
     }
     false
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_name_of_an_attempt_begins_with_another() {
+        let names: Vec<String> = [(1, 1), (1, 10), (1, 101), (10, 1), (11, 1), (110, 1)]
+            .into_iter()
+            .map(|(request, attempt)| rid(RequestId(request), attempt))
+            .collect();
+        for (place, name) in names.iter().enumerate() {
+            let hit = names.iter().filter(|other| other.starts_with(name.as_str())).count();
+            assert_eq!(hit, 1, "{name} at {place}");
+        }
+    }
+}
