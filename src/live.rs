@@ -40,10 +40,10 @@ pub(crate) async fn run(args: &Args, config: Config, settings: &Settings) -> Res
         let help = "name another record with --record FILE";
         Failure::input(format!("{}: {error}\nhelp: {help}", args.record.display()))
     };
-    let serving = config.policy_serving.engine.clone();
+    let host = Host::of(&config, settings).await?;
     let recovery = Recovery::open(&args.record, config).map_err(|error| unusable(&error))?;
     let Policy { tokenizer, engines, trainer, training, max_tokens } =
-        policy(args, &serving, settings, &recovery).await?;
+        host.policy(args, settings, &recovery)?;
     let parts = Parts { tokenizer: tokenizer.clone(), judge, engines, trainer };
     let options = driver::Options {
         submission_enabled: settings.serving.submission_enabled,
@@ -91,20 +91,37 @@ fn judge(args: &Args, settings: &Settings) -> Result<Arc<dyn Judge>, Failure> {
     Ok(Arc::new(endpoint.map_err(Failure::input)?))
 }
 
-/// The policy that the configuration names.
-async fn policy(
-    args: &Args,
-    serving: &str,
-    settings: &Settings,
-    recovery: &Recovery,
-) -> Result<Policy, Failure> {
+/// Who serves and trains the policy.
+enum Host {
+    /// This process.
     #[cfg(feature = "torch")]
-    if serving == crate::commands::run::TCH {
-        return torch::inside(args, recovery);
+    Inside,
+    Outside(Box<policy::Outside>),
+}
+
+impl Host {
+    /// What the configuration names; the command has refused what there is not.
+    async fn of(config: &Config, settings: &Settings) -> Result<Self, Failure> {
+        #[cfg(feature = "torch")]
+        if config.policy_serving.engine == crate::commands::run::TCH {
+            return Ok(Self::Inside);
+        }
+        let _ = config;
+        Ok(Self::Outside(Box::new(policy::outside(settings).await?)))
     }
-    // The command has refused what there is not.
-    let _ = serving;
-    policy::outside(args, settings, recovery).await
+
+    fn policy(
+        self,
+        args: &Args,
+        settings: &Settings,
+        recovery: &Recovery,
+    ) -> Result<Policy, Failure> {
+        match self {
+            #[cfg(feature = "torch")]
+            Self::Inside => torch::inside(args, recovery),
+            Self::Outside(outside) => outside.policy(args, settings, recovery),
+        }
+    }
 }
 
 /// Until a signal comes, or the run cannot go on.

@@ -9,6 +9,7 @@
 )]
 
 mod all {
+    mod checkpoint;
     mod engine;
     mod live;
     mod outside;
@@ -20,6 +21,7 @@ mod all {
     mod crash;
     mod defects;
     mod external_trainer;
+    mod hugging_face;
     mod judges;
     #[cfg(feature = "torch")]
     mod learning;

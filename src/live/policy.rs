@@ -1,6 +1,5 @@
 //! The policy of a live run: what serves it, what trains it, and how it spells.
 
-use std::env;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -35,12 +34,16 @@ pub(super) struct Policy {
     pub(super) max_tokens: u32,
 }
 
-/// Engines and a trainer outside this process: SGLang, and whatever pulls batches over HTTP.
-pub(super) async fn outside(
-    args: &Args,
-    settings: &Settings,
-    recovery: &Recovery,
-) -> Result<Policy, Failure> {
+/// Engines and a trainer outside this process: SGLang, and whatever pulls batches over HTTP. What
+/// can be wrong with them is known before the record is opened.
+pub(super) struct Outside {
+    tokenizer: HuggingFace,
+    key: Option<Secret>,
+    token: Secret,
+}
+
+/// Looks for what is outside.
+pub(super) async fn outside(settings: &Settings) -> Result<Outside, Failure> {
     let key = super::secret(&settings.api.api_key_env);
     let token = super::secret(TRAINER_TOKEN).or_else(|| key.clone()).ok_or_else(|| {
         Failure::input(format!(
@@ -50,25 +53,38 @@ pub(super) async fn outside(
         ))
     })?;
     let tokenizer = tokenizer(settings, key.clone()).await?;
-    let book = beside(&args.record, ".trainer.json");
-    let made = ExternalTrainer::new(book, settings.training.lease);
-    let (external, desk) = made.map_err(Failure::input)?;
-    let clock = recovery.clock();
-    let trainer = trainer::spawn(clock, external).map_err(Failure::broken)?;
-    let newest = DeployVersion::new(recovery.learner().number());
-    let urls = settings.serving.engine_urls.iter().enumerate();
-    let engines = urls.map(|(index, url)| {
-        let replica = ReplicaId(u32::try_from(index).unwrap_or(u32::MAX));
-        let engine = SglangEngine::new(url, key.clone(), newest);
-        engine::spawn(replica, clock, COMMAND_ROOM, engine).map_err(Failure::broken)
-    });
-    Ok(Policy {
-        tokenizer: Arc::new(tokenizer),
-        engines: engines.collect::<Result<_, _>>()?,
-        trainer,
-        training: Some(Training { desk, token }),
-        max_tokens: MOST_TOKENS,
-    })
+    Ok(Outside { tokenizer, key, token })
+}
+
+impl Outside {
+    /// Starts what speaks with them.
+    pub(super) fn policy(
+        self,
+        args: &Args,
+        settings: &Settings,
+        recovery: &Recovery,
+    ) -> Result<Policy, Failure> {
+        let Self { tokenizer, key, token } = self;
+        let book = beside(&args.record, ".trainer.json");
+        let made = ExternalTrainer::new(book, settings.training.lease);
+        let (external, desk) = made.map_err(Failure::input)?;
+        let clock = recovery.clock();
+        let trainer = trainer::spawn(clock, external).map_err(Failure::broken)?;
+        let newest = DeployVersion::new(recovery.learner().number());
+        let urls = settings.serving.engine_urls.iter().enumerate();
+        let engines = urls.map(|(index, url)| {
+            let replica = ReplicaId(u32::try_from(index).unwrap_or(u32::MAX));
+            let engine = SglangEngine::new(url, key.clone(), newest);
+            engine::spawn(replica, clock, COMMAND_ROOM, engine).map_err(Failure::broken)
+        });
+        Ok(Policy {
+            tokenizer: Arc::new(tokenizer),
+            engines: engines.collect::<Result<_, _>>()?,
+            trainer,
+            training: Some(Training { desk, token }),
+            max_tokens: MOST_TOKENS,
+        })
+    }
 }
 
 /// The tokenizer of the model that is served.

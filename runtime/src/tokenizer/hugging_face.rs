@@ -54,7 +54,10 @@ impl HuggingFace {
         })?;
         let beside = fs::read_to_string(dir.join("chat_template.jinja")).ok();
         let source = beside.or_else(|| template(&config)).ok_or_else(|| {
-            failed(&path, "there is no `chat_template`: it is a model that does not chat".to_owned())
+            failed(
+                &path,
+                "there is no `chat_template`: it is a model that does not chat".to_owned(),
+            )
         })?;
         let mut templates = Environment::new();
         let syntax = SyntaxConfig::builder().trim_blocks(true).lstrip_blocks(true).build();
@@ -106,8 +109,8 @@ impl Tokenizer for HuggingFace {
         let text = template.render(context! {
             messages,
             add_generation_prompt => true,
-            bos_token => self.begin_text,
-            eos_token => self.end_text,
+            bos_token => &self.begin_text,
+            eos_token => &self.end_text,
         });
         self.ids(&text.map_err(failed)?).map_err(PromptError)
     }

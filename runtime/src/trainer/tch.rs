@@ -121,7 +121,9 @@ impl TchTrainer {
                 Some(self.step(&step, learner))
             }
             TrainerCommand::Save { publication, .. } => Some(match learner.net.weights() {
-                Ok(weights) => TrainerEvent::Saved { publication, weights: Arc::new(weights).into() },
+                Ok(weights) => {
+                    TrainerEvent::Saved { publication, weights: Arc::new(weights).into() }
+                }
                 Err(error) => {
                     eprintln!("trainer: {publication} could not be exported: {error}");
                     TrainerEvent::SaveFailed { publication }

@@ -71,8 +71,7 @@ impl Run {
         let (driver, run) = started.unwrap();
         let (listener, address) = gateway::listen("127.0.0.1", 0).await.unwrap();
         let training = Training { desk, token: Secret::new("trainer-token").unwrap() };
-        let options =
-            gateway::Options { training: Some(training), ..gateway::Options::default() };
+        let options = gateway::Options { training: Some(training), ..gateway::Options::default() };
         let router = gateway::router(driver.clone(), Arc::new(Bytes), options);
         let (stop, stopped) = oneshot::channel::<()>();
         tokio::spawn(gateway::serve(listener, router, async { drop(stopped.await) }));

@@ -132,7 +132,10 @@ async fn weights_change_under_a_turn_that_computes_its_cache_again() {
     assert_eq!(server.calls("/pause_generation"), [json!({"mode": "retract"})]);
     let load = &server.calls("/update_weights_from_disk")[0];
     assert_eq!(load["model_path"], dir.path().to_str().unwrap());
-    assert_eq!((&load["weight_version"], &load["flush_cache"]), (&json!("headway-1"), &json!(true)));
+    assert_eq!(
+        (&load["weight_version"], &load["flush_cache"]),
+        (&json!("headway-1"), &json!(true))
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -223,6 +223,7 @@ fn router(shared: Arc<Shared>) -> Router {
         .route("/get_model_info", get(model))
         .route("/get_weight_version", get(version))
         .route("/update_weight_version", post(set_version))
+        .route("/v1/chat/completions", post(judge))
         .route("/generate", post(generate))
         .route("/abort_request", post(abort))
         .route("/pause_generation", post(pause))
@@ -249,6 +250,11 @@ async fn model(State(shared): Server) -> Json<Value> {
 
 async fn version(State(shared): Server) -> Json<Value> {
     Json(shared.change(|inner| json!({"weight_version": inner.label})))
+}
+
+/// The same endpoint judges: every turn helped.
+async fn judge() -> Json<Value> {
+    Json(json!({"choices": [{"message": {"role": "assistant", "content": "\\boxed{1}"}}]}))
 }
 
 async fn set_version(State(shared): Server, Json(body): Json<Value>) -> Json<Value> {

@@ -168,8 +168,7 @@ fn is_url(text: &str) -> bool {
 
 fn engine_urls(serving: &mut Reader<'_>) -> Vec<String> {
     let given = serving.strings("engine_urls");
-    let urls: Vec<String> =
-        given.iter().map(|url| url.trim_end_matches('/').to_owned()).collect();
+    let urls: Vec<String> = given.iter().map(|url| url.trim_end_matches('/').to_owned()).collect();
     if let Some(wrong) = urls.iter().find(|url| !is_url(url) || url.ends_with("/v1")) {
         serving.error(
             "engine_urls",

@@ -23,7 +23,9 @@ pub(super) enum Broken {
     Error(String),
     #[error("tokens came without the label of their weights (`weight_version`)")]
     Unlabelled,
-    #[error("tokens came with the label {0:?}, which is none of Headway's: who updated the server?")]
+    #[error(
+        "tokens came with the label {0:?}, which is none of Headway's: who updated the server?"
+    )]
     Foreign(String),
     #[error("{listed} log-probabilities came for {counted} tokens, of which {known} were known")]
     Count { known: usize, listed: usize, counted: usize },
@@ -64,7 +66,13 @@ struct Reason {
 /// Log-probability (JSON has none that is no number: null), id, and the text, where it was asked
 /// for.
 #[derive(Deserialize)]
-struct Entry(Option<f32>, u32, #[serde(default)] Option<IgnoredAny>);
+struct Entry(
+    Option<f32>,
+    u32,
+    #[serde(default)]
+    #[expect(dead_code, reason = "it is there or not, and skipped")]
+    Option<IgnoredAny>,
+);
 
 /// Reads a stream.
 #[derive(Debug, Default)]
@@ -202,7 +210,8 @@ mod tests {
     fn a_label_is_read_and_never_guessed() {
         let foreign = piece(&[1], 1, "default", None);
         assert_eq!(read(&foreign), Err(Broken::Foreign("default".to_owned())));
-        let none = r#"data: {"meta_info": {"completion_tokens": 1, "output_token_logprobs": [[-1, 5]]}}"#;
+        let none =
+            r#"data: {"meta_info": {"completion_tokens": 1, "output_token_logprobs": [[-1, 5]]}}"#;
         assert_eq!(read(&format!("{none}\n")), Err(Broken::Unlabelled));
     }
 

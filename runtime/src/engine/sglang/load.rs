@@ -65,7 +65,8 @@ pub(super) async fn load(
     match failed {
         None if holds(version) => Loaded::Whole,
         None => {
-            let now = now.map_or_else(|error| error.to_string(), |now| format!("its label is {now}"));
+            let now =
+                now.map_or_else(|error| error.to_string(), |now| format!("its label is {now}"));
             let why = format!("the server said that it loaded {}, but {now}", label(version));
             Loaded::Failed { intact: false, why }
         }

@@ -115,7 +115,8 @@ impl Server {
         let path = "/get_model_info";
         let text = self.call(path, None, Some(SHORT)).await?;
         let answer: Value = serde_json::from_str(&text).unwrap_or_default();
-        let named = ["tokenizer_path", "model_path"].into_iter().find_map(|key| answer[key].as_str());
+        let named =
+            ["tokenizer_path", "model_path"].into_iter().find_map(|key| answer[key].as_str());
         let what = "the answer has no text `model_path`";
         named.map(str::to_owned).ok_or(CallError::Garbage { path, what })
     }

@@ -314,7 +314,8 @@ impl Serving {
             Ok(now) => now,
             Err(error) => {
                 self.missed += 1;
-                let refused = matches!(&error, CallError::Unreachable { error, .. } if error.is_connect());
+                let refused =
+                    matches!(&error, CallError::Unreachable { error, .. } if error.is_connect());
                 if self.deploy.is_none() || refused || self.missed >= MOST_MISSED {
                     self.complain(format!("it is not there: {error}"));
                     self.lost().await;

@@ -287,7 +287,9 @@ impl Counter {
 
     fn other_batch(&self, version: u32, batch: &str) -> Denied {
         let now = match &self.step {
-            Some(step) => format!("the step to do starts from version {}, batch {}", step.version, step.batch),
+            Some(step) => {
+                format!("the step to do starts from version {}, batch {}", step.version, step.batch)
+            }
             None => format!("no step is to be done; the run is at version {}", self.book.version()),
         };
         Denied::OtherBatch(format!(

@@ -15,7 +15,10 @@ pub(super) fn batch_name(version: LearnerVersion, samples: &[TrainSample]) -> St
     let digest = samples.iter().fold(start, |digest, sample| {
         let seen = mix(digest ^ sample.id.0);
         // A sample that was judged anew is another one.
-        mix(seen ^ sample.reward.to_bits() ^ (sample.tokens.len() as u64) << 1 ^ u64::from(sample.masked))
+        mix(seen
+            ^ sample.reward.to_bits()
+            ^ (sample.tokens.len() as u64) << 1
+            ^ u64::from(sample.masked))
     });
     format!("{digest:016x}")
 }

@@ -55,7 +55,11 @@ fn numbers(spread: &Spread) -> [f64; 11] {
 
 fn put(metrics: &mut Vec<StepMetric>, names: Names, staleness: Option<u32>, spread: &Spread) {
     let pairs = names.into_iter().zip(numbers(spread));
-    metrics.extend(pairs.map(|(name, value)| StepMetric { name: Cow::Borrowed(name), staleness, value }));
+    metrics.extend(pairs.map(|(name, value)| StepMetric {
+        name: Cow::Borrowed(name),
+        staleness,
+        value,
+    }));
 }
 
 /// A number about the whole step.
