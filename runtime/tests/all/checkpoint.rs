@@ -6,12 +6,12 @@ use std::path::Path;
 
 use serde_json::{Map, Value, json};
 
-/// Opens a message.
-pub(crate) const START: u32 = 256;
-/// Ends a message.
-pub(crate) const END: u32 = 257;
 /// The token of `he`.
-pub(crate) const HE: u32 = 258;
+pub(crate) const HE: u32 = 256;
+/// Opens a message.
+pub(crate) const START: u32 = 257;
+/// Ends a message.
+pub(crate) const END: u32 = 258;
 
 /// With a look-ahead, as Qwen's and Llama's have it.
 const CUT: &str = r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+";

@@ -46,7 +46,7 @@ async fn a_step_is_pulled_reported_and_published() {
     let task = run.pull("one").await;
     assert_eq!((&task["task"], &task["version"]), (&json!("train"), &json!(0)));
     assert_eq!(task["lease_sec"], 60.0);
-    assert_eq!(task["correction"]["name"], "decoupled");
+    assert_eq!(task["correction"]["name"], "ppo_clip");
     let samples = task["samples"].as_array().unwrap();
     assert_eq!(samples.len(), 2);
     for sample in samples {
