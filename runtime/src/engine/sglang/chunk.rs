@@ -18,8 +18,8 @@ pub(super) enum Broken {
     #[error("a line is too long")]
     LongLine,
     #[error("a piece is no answer of /generate: {0}")]
-    Garbage(String),
-    #[error("the server says: {0}")]
+    Garbage(&'static str),
+    #[error("the server reports an error of code {0}")]
     Error(String),
     #[error("tokens came without the label of their weights (`weight_version`)")]
     Unlabelled,
@@ -105,14 +105,13 @@ impl Reader {
     }
 
     fn piece(&mut self, data: &str) -> Result<Piece, Broken> {
+        // Neither the piece nor the server's message is shown: they hold what was said.
         let chunk: Chunk =
-            serde_json::from_str(data).map_err(|error| Broken::Garbage(error.to_string()))?;
+            serde_json::from_str(data).map_err(|_| Broken::Garbage("it is not of that form"))?;
         if let Some(error) = chunk.error {
-            let message = error["message"].as_str().map(str::to_owned);
-            return Err(Broken::Error(message.unwrap_or_else(|| error.to_string())));
+            return Err(Broken::Error(error["code"].to_string()));
         }
-        let none = || Broken::Garbage("it has no `meta_info`".to_owned());
-        let meta = chunk.meta_info.ok_or_else(none)?;
+        let meta = chunk.meta_info.ok_or(Broken::Garbage("it has no `meta_info`"))?;
         let finish = match meta.finish_reason.as_ref().map(|reason| reason.kind.as_str()) {
             None => None,
             Some("stop") => Some(Finish::Stop),
@@ -230,11 +229,14 @@ mod tests {
     fn garbage_is_named() {
         assert!(matches!(read("data: {\"text\": 1\n"), Err(Broken::Garbage(_))));
         assert!(matches!(read("data: {}\n"), Err(Broken::Garbage(_))));
-        let error = "data: {\"error\": {\"message\": \"too long\"}}\n";
-        assert_eq!(read(error), Err(Broken::Error("too long".to_owned())));
-        let no_number = "data: {\"meta_info\": {\"weight_version\": \"headway-0\",
-            \"completion_tokens\": 1, \"output_token_logprobs\": [[null, 5, null]]}}\n";
-        let pieces = Reader::default().push(no_number.replace('\n', " ").as_bytes()).unwrap();
-        assert!(pieces.is_empty(), "the line is not whole");
+        let error = "data: {\"error\": {\"message\": \"my secret prompt\", \"code\": 400}}\n";
+        assert_eq!(read(error), Err(Broken::Error("400".to_owned())), "its message is not shown");
+    }
+
+    #[test]
+    fn a_log_probability_that_is_no_number_stays_none() {
+        let text = piece(&[5], 1, "headway-0", None).replace("-0.5", "null");
+        let pieces = Reader::default().push(text.as_bytes()).unwrap();
+        assert!(pieces[0].tokens[0].logprob.is_nan());
     }
 }

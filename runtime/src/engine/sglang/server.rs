@@ -12,6 +12,10 @@ use crate::secret::Secret;
 
 /// How long a call that changes little may take.
 const SHORT: Duration = Duration::from_secs(10);
+/// So many letters of what a server says are shown.
+const MOST_SHOWN: usize = 300;
+/// The path of turns.
+const GENERATE: &str = "/generate";
 /// A longer answer to a call is none.
 const MOST_BYTES: usize = 1 << 20;
 
@@ -85,8 +89,12 @@ impl Server {
             return Ok(response);
         }
         let status = response.status().as_u16();
-        let said = text(path, response).await.unwrap_or_default();
-        let said = said.chars().take(300).collect();
+        // What it says of a turn can hold the prompt, which nobody may read in a log.
+        let said = if path == GENERATE {
+            "(what it says is not shown)".to_owned()
+        } else {
+            text(path, response).await.unwrap_or_default().chars().take(MOST_SHOWN).collect()
+        };
         Err(CallError::Refused { path, status, said })
     }
 
@@ -158,7 +166,7 @@ impl Server {
             "return_logprob": true,
             "stream": true,
         });
-        self.send("/generate", Some(&body), None).await
+        self.send(GENERATE, Some(&body), None).await
     }
 
     pub(super) async fn abort(&self, rid: &str) -> Result<(), CallError> {
@@ -204,7 +212,7 @@ impl Server {
         match answer.as_ref().and_then(|answer| answer["success"].as_bool()) {
             Some(true) => Ok(()),
             Some(false) => {
-                let said = text.chars().take(300).collect();
+                let said = text.chars().take(MOST_SHOWN).collect();
                 Err(CallError::Refused { path, status: 200, said })
             }
             None => Err(CallError::Garbage { path, what: "the answer does not say `success`" }),
