@@ -6,7 +6,6 @@ pub(crate) mod import;
 pub(crate) mod plan;
 pub(crate) mod plot;
 pub(crate) mod replay;
-#[cfg(feature = "torch")]
 pub(crate) mod run;
 pub(crate) mod simulate;
 pub(crate) mod sweep;

@@ -3,7 +3,6 @@
 mod commands;
 mod failure;
 mod headline;
-#[cfg(feature = "torch")]
 mod live;
 mod options;
 mod outcome;
@@ -15,7 +14,7 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
-use commands::{check, compare, import, plan, plot, replay, simulate, sweep};
+use commands::{check, compare, import, plan, plot, replay, run, simulate, sweep};
 use failure::Failure;
 
 /// Predict and control off-policy staleness in asynchronous RL.
@@ -39,8 +38,7 @@ enum Command {
     Replay(replay::Args),
     Check(check::Args),
     Import(import::Args),
-    #[cfg(feature = "torch")]
-    Run(commands::run::Args),
+    Run(run::Args),
 }
 
 impl Command {
@@ -54,8 +52,7 @@ impl Command {
             Self::Replay(args) => replay::run(args),
             Self::Check(args) => check::run(args),
             Self::Import(args) => import::run(args),
-            #[cfg(feature = "torch")]
-            Self::Run(args) => commands::run::run(args),
+            Self::Run(args) => run::run(args),
         }
     }
 }

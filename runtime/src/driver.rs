@@ -45,7 +45,7 @@ use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::AbortHandle;
 
 use crate::clock::Clock;
-use crate::engine::{EngineCommand, Weights};
+use crate::engine::{EngineCommand, Export};
 use crate::judge::Judge;
 use crate::store::{Batch, Row, Writer};
 use crate::tokenizer::Tokenizer;
@@ -98,7 +98,7 @@ struct Driver {
     /// Turns of each session whose next state has not been seen: the sample, and which turn of it.
     awaiting: BTreeMap<SessionId, Vec<(SampleId, usize)>>,
     votes: BTreeMap<VoteId, AbortHandle>,
-    saved: Option<(PublicationId, Arc<Weights>)>,
+    saved: Option<(PublicationId, Export)>,
     /// What the step that is about to end has measured.
     metrics: Vec<StepMetric>,
     /// Who waits for an operator's reply, in order.

@@ -6,6 +6,7 @@
 //! says which version the parameters are, and after a rollback they go on upward: until it has
 //! trained a step, what a trainer holds is what the first command calls it.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
 use std::thread;
@@ -17,8 +18,9 @@ use tokio::sync::mpsc;
 
 use crate::clock::Clock;
 use crate::driver::Point;
-use crate::engine::Weights;
+use crate::engine::Export;
 
+pub mod external;
 mod sequences;
 #[cfg(feature = "torch")]
 pub mod tch;
@@ -77,8 +79,8 @@ pub enum TrainerCommand {
         /// The step.
         step: StepId,
     },
-    /// Export the parameters of `version`, also where a step has been made since. Ends with [`TrainerEvent::Saved`] or
-    /// [`TrainerEvent::SaveFailed`].
+    /// Export the parameters of `version`, also where a step has been made since. Ends with
+    /// [`TrainerEvent::Saved`] or [`TrainerEvent::SaveFailed`].
     Save {
         /// The publication.
         publication: PublicationId,
@@ -93,10 +95,10 @@ pub enum TrainerCommand {
 }
 
 /// A number that a step reports.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct StepMetric {
     /// Its name, such as `learner_rollout_p99`.
-    pub name: &'static str,
+    pub name: Cow<'static, str>,
     /// It is about the tokens of this staleness; `None`: about the whole step.
     pub staleness: Option<u32>,
     /// The number.
@@ -128,7 +130,7 @@ pub enum TrainerEvent {
         /// The publication.
         publication: PublicationId,
         /// The parameters.
-        weights: Arc<Weights>,
+        weights: Export,
     },
     /// They could not be exported.
     SaveFailed {

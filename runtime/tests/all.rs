@@ -9,8 +9,11 @@
 )]
 
 mod all {
+    mod checkpoint;
     mod engine;
     mod live;
+    mod outside;
+    mod sglang_server;
     mod trainer;
 
     mod admin;
@@ -19,12 +22,15 @@ mod all {
     mod crash;
     mod defects;
     mod environment;
+    mod external_trainer;
+    mod hugging_face;
     mod judges;
     #[cfg(feature = "torch")]
     mod learning;
     mod logs;
     mod openai_client;
     mod record;
+    mod sglang;
     mod shutdown;
     mod trajectories;
     mod trajectories_killed;

@@ -10,8 +10,8 @@ use crate::failure::Failure;
 use crate::options::read;
 use crate::{live, terminal};
 
-/// The engine of this build, in `[policy_serving]` and `[policy_training]`.
-const ENGINE: &str = "tch";
+/// The engine of a policy in this process, of the feature `torch`.
+pub(crate) const TCH: &str = "tch";
 
 /// How much is logged, where no option says it.
 const LOG: &str = "HEADWAY_LOG";
@@ -31,10 +31,12 @@ pub(crate) struct Args {
     /// The record; a run that ended or was killed goes on where it was
     #[arg(long, value_name = "FILE", default_value = "run.db")]
     pub(crate) record: PathBuf,
-    /// Where the policy computes: cpu or cuda:N
+    /// Where a policy of engine tch computes: cpu or cuda:N
+    #[cfg(feature = "torch")]
     #[arg(long, default_value = "cpu")]
     pub(crate) device: String,
-    /// Seed of the weights that a new run begins with
+    /// Seed of the weights that a new run with engine tch begins with
+    #[cfg(feature = "torch")]
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub(crate) seed: u64,
     /// How much is written to stderr: off, error, warn, info, debug or trace [default: the
@@ -76,15 +78,33 @@ fn load(args: &Args) -> Result<(Config, Settings), Failure> {
     let layers = args.set.iter().fold(layers, Layers::set);
     let (config, settings, warnings) = load_live(&layers)?;
     terminal::diagnose(&warnings);
-    let serving = ("policy_serving", &config.policy_serving.engine);
-    let training = ("policy_training", &config.policy_training.engine);
-    for (section, engine) in [serving, training] {
-        if engine != ENGINE {
-            return Err(Failure::input(format!(
-                "{section}.engine: this build has no engine \"{engine}\"\nhelp: add --set \
-                 {section}.engine={ENGINE}, a small policy in this process"
-            )));
-        }
+    engine("policy_serving", &config.policy_serving.engine, "sglang")?;
+    engine("policy_training", &config.policy_training.engine, "megatron")?;
+    let engines = (&config.policy_serving.engine, &config.policy_training.engine);
+    if (engines.0 == TCH) != (engines.1 == TCH) {
+        return Err(Failure::input(format!(
+            "policy_serving.engine is \"{}\" and policy_training.engine is \"{}\": they cannot \
+             hand each other weights\nhelp: set both to \"{TCH}\", or neither",
+            engines.0, engines.1
+        )));
     }
     Ok((config, settings))
+}
+
+/// There is such an engine in this build; `other` is the one that every build has.
+fn engine(section: &str, name: &str, other: &str) -> Result<(), Failure> {
+    let has_tch = cfg!(feature = "torch");
+    if name == other || (has_tch && name == TCH) {
+        return Ok(());
+    }
+    if name == TCH {
+        return Err(Failure::input(format!(
+            "{section}.engine: engine \"{TCH}\" needs a build with libtorch: run \
+             scripts/libtorch.sh, then cargo build --release --features torch"
+        )));
+    }
+    let own = if has_tch { format!(" and \"{TCH}\"") } else { String::new() };
+    Err(Failure::input(format!(
+        "{section}.engine: there is no engine \"{name}\"\nhelp: there is \"{other}\"{own}"
+    )))
 }

@@ -1,7 +1,5 @@
 //! What the outside sees waits until its input is on disk.
 
-use std::sync::Arc;
-
 use headway_shared::action::OperatorReply;
 use headway_shared::id::{PublicationId, ReplicaId, StepId};
 use headway_shared::input::{Input, WeightsEvent};
@@ -9,7 +7,7 @@ use tokio::sync::{mpsc, oneshot};
 
 use super::message::TurnEvent;
 use super::{Driver, Point};
-use crate::engine::EngineCommand;
+use crate::engine::{EngineCommand, Export};
 use crate::trainer::TrainerCommand;
 
 /// Something that the outside sees.
@@ -113,10 +111,7 @@ impl Driver {
     }
 
     /// The weights of a publication, if they were saved.
-    pub(super) fn saved_weights(
-        &self,
-        publication: PublicationId,
-    ) -> Option<Arc<crate::engine::Weights>> {
+    pub(super) fn saved_weights(&self, publication: PublicationId) -> Option<Export> {
         self.saved.as_ref().filter(|(saved, _)| *saved == publication).map(|(_, w)| w.clone())
     }
 }

@@ -76,7 +76,11 @@ impl Driver {
                 let event = WeightsEvent::LoadFailed { replica, intact };
                 self.feed(&weights(publication, event));
             }
-            EngineEvent::Down => self.replica_down(replica),
+            EngineEvent::Lost => self.replica_down(replica),
+            EngineEvent::Down => {
+                self.engines.remove(&replica);
+                self.replica_down(replica);
+            }
         }
     }
 
@@ -136,7 +140,6 @@ impl Driver {
     }
 
     fn replica_down(&mut self, replica: ReplicaId) {
-        self.engines.remove(&replica);
         for turn in self.turns.values_mut() {
             if turn.replica == Some(replica) {
                 turn.replica = None;

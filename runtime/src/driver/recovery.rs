@@ -8,6 +8,7 @@ use headway_shared::id::{GroupId, SessionId, StepId};
 use headway_shared::record::DECISION_VERSION;
 use headway_shared::replay::Replayer;
 use headway_shared::time::Span;
+use headway_shared::version::LearnerVersion;
 
 use super::MOST_GROUPS;
 use super::book::Book;
@@ -100,6 +101,12 @@ impl Recovery {
     #[must_use]
     pub const fn clock(&self) -> Clock {
         self.clock
+    }
+
+    /// The newest version that the record knows.
+    #[must_use]
+    pub fn learner(&self) -> LearnerVersion {
+        self.scheduler.learner()
     }
 
     /// Inputs that are in the record already; 0: a new run.

@@ -7,6 +7,8 @@ use headway_shared::action::Refusal;
 use headway_shared::time::Span;
 use serde_json::{Value, json};
 
+use crate::trainer::external::Denied;
+
 /// An error for the client.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ApiError {
@@ -61,6 +63,18 @@ impl ApiError {
         let message = "the run's record could not be written; the run ends";
         let status = StatusCode::INTERNAL_SERVER_ERROR;
         Self::new(status, "server_error", "unrecorded", message)
+    }
+
+    /// A trainer is told no.
+    pub(crate) fn denied(denied: &Denied) -> Self {
+        let (status, kind, code) = match denied {
+            Denied::LeaseLost(_) => (StatusCode::CONFLICT, "conflict_error", "lease_lost"),
+            Denied::OtherBatch(_) => (StatusCode::CONFLICT, "conflict_error", "other_batch"),
+            Denied::OtherVersion(_) => (StatusCode::CONFLICT, "conflict_error", "other_version"),
+            Denied::Unkept(_) => (StatusCode::INTERNAL_SERVER_ERROR, "server_error", "unkept"),
+            Denied::Over => return Self::ending(),
+        };
+        Self::new(status, kind, code, &denied.to_string())
     }
 
     /// The run is ending, or over.

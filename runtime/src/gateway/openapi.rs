@@ -2,9 +2,10 @@
 
 use serde_json::{Value, json};
 
-/// The description of every route. The paths below `/admin` answer only where a token is set.
-pub(super) fn description() -> Value {
-    json!({
+/// The description of every route. The paths below `/admin` answer only where a
+/// token is set, those below `/trainer` where an external trainer trains.
+pub(super) fn description(has_trainer: bool) -> Value {
+    let mut description = json!({
         "openapi": "3.1.0",
         "info": {
             "title": "Headway gateway",
@@ -39,7 +40,11 @@ pub(super) fn description() -> Value {
             },
             "schemas": {"Error": error(), "ChatRequest": request(), "ChatCompletion": completion()},
         },
-    })
+    });
+    if has_trainer {
+        super::training::describe(&mut description);
+    }
+    description
 }
 
 fn response(about: &str) -> Value {

@@ -170,7 +170,7 @@ fn write_step(transaction: &Transaction<'_>, row: &Row) -> Result<()> {
                     "INSERT OR REPLACE INTO step_metrics VALUES (?1, ?2, ?3, ?4)",
                     params![
                         number(step.0),
-                        metric.name,
+                        &*metric.name,
                         metric.staleness.map_or(-1, i64::from),
                         metric.value
                     ],

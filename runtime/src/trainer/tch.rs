@@ -143,7 +143,9 @@ impl TchTrainer {
             }
             TrainerCommand::Save { publication, version } => {
                 Some(match learner.weights_of(version) {
-                    Ok(weights) => TrainerEvent::Saved { publication, weights: Arc::new(weights) },
+                    Ok(weights) => {
+                        TrainerEvent::Saved { publication, weights: Arc::new(weights).into() }
+                    }
                     Err(error) => {
                         tracing::error!(target: "headway", "{publication} could not be exported: {error}");
                         TrainerEvent::SaveFailed { publication }

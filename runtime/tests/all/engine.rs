@@ -248,7 +248,7 @@ pub(super) fn logprob(id: u32) -> f32 {
 }
 
 /// What is answered to a prompt, and whether it fails.
-fn script(prompt: &[u32]) -> (Vec<u32>, bool) {
+pub(super) fn script(prompt: &[u32]) -> (Vec<u32>, bool) {
     let end = prompt.iter().rposition(|&id| id == Bytes::END).unwrap();
     let start = prompt[..end].iter().rposition(|&id| id > Bytes::END).unwrap();
     let said = Bytes.decode(&prompt[start + 1..end]);

@@ -103,7 +103,7 @@ impl Trainer for Scripted {
                         previous = made_by.replace(step);
                         self.write(version, made_by, previous);
                     }
-                    let loss = StepMetric { name: "loss", staleness: None, value: 0.5 };
+                    let loss = StepMetric { name: "loss".into(), staleness: None, value: 0.5 };
                     say(TrainerEvent::StepEnded { step, ok, metrics: vec![loss] });
                     if ok && self.checkpoint.is_some() {
                         say(TrainerEvent::Checkpointed { version: LearnerVersion::new(version) });
@@ -130,7 +130,7 @@ impl Trainer for Scripted {
                     }
                     let data = vec![version.number() as f32];
                     let tensor = WeightTensor { name: "version".into(), shape: vec![1], data };
-                    let weights = Arc::new(Weights { tensors: vec![tensor] });
+                    let weights = Arc::new(Weights { tensors: vec![tensor] }).into();
                     say(TrainerEvent::Saved { publication, weights });
                 }
                 TrainerCommand::Checkpoint => {

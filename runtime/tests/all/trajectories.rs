@@ -69,7 +69,7 @@ impl Agent {
             .iter()
             .map(|m| Message { role: text(m, "role"), content: text(m, "content") })
             .collect();
-        let mut ids = Bytes.prompt(&messages);
+        let mut ids = Bytes.prompt(&messages).unwrap();
         ids.pop();
         ids
     }

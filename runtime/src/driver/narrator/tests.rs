@@ -37,7 +37,7 @@ impl Run {
     }
 
     fn give(&mut self, input: &Input) {
-        let diff = StepMetric { name: LOGPROB_DIFF, staleness: None, value: 0.25 };
+        let diff = StepMetric { name: LOGPROB_DIFF.into(), staleness: None, value: 0.25 };
         self.core.handle(self.now, input);
         self.actions = std::iter::from_fn(|| self.core.poll_action()).collect();
         self.narrator.observe(self.now, input, &self.actions, &self.core, &[diff]);
