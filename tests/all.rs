@@ -13,7 +13,6 @@ mod all {
     mod support;
 
     #[path = "../../runtime/tests/all/checkpoint.rs"]
-    #[expect(dead_code, reason = "the runtime's tests use more of it")]
     mod checkpoint;
     #[path = "../../runtime/tests/all/sglang_server.rs"]
     #[expect(dead_code, reason = "the runtime's tests use more of it")]
