@@ -179,4 +179,5 @@ fn what_is_missing_at_the_start_is_named() {
     assert_eq!(gone.status.code(), Some(2));
     let said = stderr(&gone);
     assert!(said.contains("start the engine first") && said.contains("engine_urls"), "{said}");
+    assert!(!dir.path().join("run.db").exists(), "nothing is begun");
 }

@@ -147,7 +147,7 @@ impl Serving {
             EngineCommand::Generate(generate) => self.generate(*generate).await,
             EngineCommand::Abort { request, attempt } => self.abort(request, attempt),
             EngineCommand::Load { publication, version, weights, in_flight, kv } => {
-                self.load(publication, version, weights, in_flight, kv).await;
+                self.load(publication, version, &weights, in_flight, kv).await;
             }
             EngineCommand::CancelLoad { publication } => {
                 if let Some(loading) = self.loading.take_if(|load| load.publication == publication)
@@ -169,7 +169,7 @@ impl Serving {
         let (server, events) = (self.server.clone(), self.events.clone());
         let (said, clock) = (self.said.clone(), self.clock);
         let task = tokio::spawn(async move {
-            let outcome = turn::generate(&server, &events, clock, generate).await;
+            let outcome = turn::generate(&server, &events, clock, &generate).await;
             let _ = said.send(Said::Turn((request, attempt), outcome));
         });
         self.turns.insert((request, attempt), task.abort_handle());
@@ -241,7 +241,7 @@ impl Serving {
         &mut self,
         publication: PublicationId,
         version: DeployVersion,
-        weights: Export,
+        weights: &Export,
         in_flight: InFlight,
         kv: KvOnSync,
     ) {
@@ -251,7 +251,7 @@ impl Serving {
             let publication = old.publication;
             self.say(EngineEvent::LoadFailed { publication, intact: false }).await;
         }
-        let Some(path) = directory(&weights) else {
+        let Some(path) = directory(weights) else {
             self.complain("it reads weights from a directory, and was given tensors".to_owned());
             return self.say(EngineEvent::LoadFailed { publication, intact: true }).await;
         };

@@ -31,13 +31,13 @@ pub(super) async fn generate(
     server: &Server,
     events: &mpsc::Sender<EngineEvent>,
     clock: Clock,
-    generate: Generate,
+    generate: &Generate,
 ) -> Outcome {
     if generate.resume.len() >= generate.sampling.max_tokens as usize {
         return Outcome::Ended(Finish::Length);
     }
     let rid = rid(generate.request, generate.attempt);
-    let mut response = match server.generate(&generate, &rid).await {
+    let mut response = match server.generate(generate, &rid).await {
         Ok(response) => response,
         Err(error @ CallError::Unreachable { .. }) => return Outcome::Severed(error.to_string()),
         Err(error) => return Outcome::Failed(error.to_string()),
@@ -55,7 +55,7 @@ pub(super) async fn generate(
             Err(broken) => return Outcome::Failed(broken.to_string()),
         };
         for mut piece in pieces {
-            let stopped = cut(&mut piece, &mut ids, &generate);
+            let stopped = cut(&mut piece, &mut ids, generate);
             let tokens = piece.tokens.into_iter();
             let tokens: Vec<_> =
                 tokens.map(|token| (generate.request, generate.attempt, token)).collect();
