@@ -1,6 +1,7 @@
 //! One module per subcommand.
 
 pub(crate) mod compare;
+pub(crate) mod doctor;
 pub(crate) mod import;
 pub(crate) mod plan;
 pub(crate) mod plot;

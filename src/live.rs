@@ -9,7 +9,7 @@ use headway_runtime::engine::tch::TchEngine;
 use headway_runtime::gateway;
 use headway_runtime::judge;
 use headway_runtime::model::{self, Shape};
-use headway_runtime::secret::Secret;
+use headway_runtime::secret::{ADMIN_TOKEN, API_KEY, Secret};
 use headway_runtime::shared::version::DeployVersion;
 use headway_runtime::tokenizer::Bytes;
 use headway_runtime::trainer::tch::TchTrainer;
@@ -32,10 +32,6 @@ const MOST_TOKENS: u32 = 128;
 const SLOTS: usize = 64;
 /// Commands that may wait for the engine: more than requests can be under way.
 const COMMAND_ROOM: usize = 4096;
-/// Requests need the key that this variable holds, if it is set.
-const API_KEY: &str = "HEADWAY_API_KEY";
-/// The admin API needs the token that this variable holds; not set: there is none.
-const ADMIN_TOKEN: &str = "HEADWAY_ADMIN_TOKEN";
 
 /// Runs until the run ends, or is told to by SIGTERM or SIGINT.
 pub(crate) async fn run(args: &Args, config: Config, settings: &Settings) -> Result<(), Failure> {

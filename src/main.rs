@@ -15,7 +15,7 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
-use commands::{compare, import, plan, plot, replay, simulate, sweep};
+use commands::{compare, doctor, import, plan, plot, replay, simulate, sweep};
 use failure::Failure;
 
 /// Predict and control off-policy staleness in asynchronous RL.
@@ -38,6 +38,7 @@ enum Command {
     Plot(plot::Args),
     Replay(replay::Args),
     Import(import::Args),
+    Doctor(doctor::Args),
     #[cfg(feature = "torch")]
     Run(commands::run::Args),
 }
@@ -52,6 +53,7 @@ impl Command {
             Self::Plot(args) => plot::run(args),
             Self::Replay(args) => replay::run(args),
             Self::Import(args) => import::run(args),
+            Self::Doctor(args) => doctor::run(args),
             #[cfg(feature = "torch")]
             Self::Run(args) => commands::run::run(args),
         }

@@ -12,6 +12,7 @@ mod all {
     mod blessed;
     mod support;
 
+    mod doctor;
     mod help;
     mod identity;
     mod import;

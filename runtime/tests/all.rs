@@ -17,6 +17,7 @@ mod all {
     mod chat;
     mod crash;
     mod defects;
+    mod doctor;
     mod judges;
     #[cfg(feature = "torch")]
     mod learning;

@@ -14,7 +14,7 @@ fn every_command_explains_its_options() {
         "--jobs",
         "--replications",
     ];
-    let options: [(&str, &[&str], &[&str]); 7] = [
+    let options: [(&str, &[&str], &[&str]); 8] = [
         ("simulate", &shared, &["--record", "--replication "]),
         ("sweep", &shared, &["--over", "0..16", "cases"]),
         ("compare", &shared, &["--set-a", "--set-b", "--case-a", "--case-b"]),
@@ -22,6 +22,7 @@ fn every_command_explains_its_options() {
         ("plot", &["--out"], &["<DIR>"]),
         ("replay", &[], &["<RECORD>"]),
         ("import", &[], &["azure-llm"]),
+        ("doctor", &["--set", "--config", "--settings", "--format"], &["HEADWAY_ADMIN_TOKEN"]),
     ];
     let dir = tempfile::tempdir().unwrap();
     let overview = succeed(dir.path(), &["--help"]);

@@ -19,6 +19,7 @@ struct State {
     failing_saves: u32,
     failing_steps: u32,
     batches: Vec<Vec<TrainSample>>,
+    metrics: Vec<StepMetric>,
 }
 
 /// A test's hand on the trainer.
@@ -43,6 +44,11 @@ impl TrainerControl {
 
     pub(super) fn fail_steps(&self, times: u32) {
         self.change(|state| state.failing_steps = times);
+    }
+
+    /// What the next steps measure beside the loss.
+    pub(super) fn measures(&self, metrics: Vec<StepMetric>) {
+        self.change(|state| state.metrics = metrics);
     }
 
     /// What was trained on.
@@ -92,8 +98,9 @@ impl Trainer for Scripted {
                         version = learner.next().number();
                         self.write(version, step);
                     }
-                    let loss = StepMetric { name: "loss", staleness: None, value: 0.5 };
-                    say(TrainerEvent::StepEnded { step, ok, metrics: vec![loss] });
+                    let mut metrics = self.control.change(|state| state.metrics.clone());
+                    metrics.push(StepMetric { name: "loss", staleness: None, value: 0.5 });
+                    say(TrainerEvent::StepEnded { step, ok, metrics });
                     if ok && self.checkpoint.is_some() {
                         say(TrainerEvent::Checkpointed { version: LearnerVersion::new(version) });
                     }
