@@ -8,6 +8,7 @@ use headway_runtime::driver::{self, DriverHandle, Parts, Recovery};
 use headway_runtime::engine::tch::TchEngine;
 use headway_runtime::gateway;
 use headway_runtime::judge;
+use headway_runtime::log;
 use headway_runtime::model::{self, Shape};
 use headway_runtime::secret::{ADMIN_TOKEN, API_KEY, Secret};
 use headway_runtime::shared::version::DeployVersion;
@@ -22,7 +23,6 @@ use tokio::sync::oneshot;
 
 use crate::commands::run::Args;
 use crate::failure::Failure;
-use crate::terminal;
 
 /// The longest conversation of the policy, in tokens; one of them is a byte.
 const POSITIONS: i64 = 512;
@@ -66,17 +66,14 @@ pub(crate) async fn run(args: &Args, config: Config, settings: &Settings) -> Res
     let (stop, stopped) = oneshot::channel::<()>();
     let router = gateway::router(driver.clone(), Arc::new(Bytes), options);
     let served = tokio::spawn(gateway::serve(listener, router, async { drop(stopped.await) }));
-    terminal::note(&format!(
-        "serving at http://{address}/v1, recording to {}",
-        args.record.display()
-    ));
+    log::line(&format!("serving at http://{address}/v1, recording to {}", args.record.display()));
     until_told(&mut driver).await.map_err(Failure::broken)?;
     driver.shut_down(Span::from_secs(args.shutdown_timeout_sec)).await;
     let ended = run.await.map_err(Failure::broken)?;
     drop(stop);
     let _ = served.await;
     let status = driver.status();
-    terminal::note(&format!(
+    log::line(&format!(
         "ended after {}: {} steps, {} samples trained, {} inputs recorded",
         status.now, status.ledger.steps, status.ledger.trained, status.committed
     ));
