@@ -49,6 +49,9 @@ pub(crate) async fn run(args: &Args, config: Config, settings: &Settings) -> Res
         Failure::input(format!("{}: {error}\nhelp: {help}", args.record.display()))
     };
     let recovery = Recovery::open(&args.record, config).map_err(|error| unusable(&error))?;
+    if let Some(taken) = recovery.taken_over() {
+        log::line(&format!("{}: {taken}", args.record.display()));
+    }
     let parts = parts(args, judge, &recovery)?;
     let options = driver::Options {
         submission_enabled: settings.serving.submission_enabled,

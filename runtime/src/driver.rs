@@ -24,7 +24,9 @@ mod narrator;
 mod recovery;
 mod shutdown;
 mod start;
+mod trajectory;
 mod turn;
+mod upgrade;
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -32,7 +34,7 @@ use std::sync::Arc;
 use headway_shared::action::{Action, OperatorReply};
 use headway_shared::core::{Fate, Scheduler};
 use headway_shared::id::{
-    GroupId, PublicationId, ReplicaId, RequestId, SampleId, SessionId, VoteId,
+    GroupId, PublicationId, ReplicaId, RequestId, SampleId, SessionId, StepId, VoteId,
 };
 use headway_shared::input::Input;
 use headway_shared::metrics::Observer;
@@ -60,6 +62,7 @@ pub use message::{Answer, Arrival, Status, TurnEvent};
 pub use narrator::{LOGPROB_DIFF, StepSummary};
 pub use recovery::Recovery;
 pub use start::{DriverError, Options, Parts, start};
+pub use upgrade::TakenOver;
 
 /// How many completions, then how many wishes, are taken before the other kind is looked at.
 const TURN_OF_EACH: usize = 64;
@@ -92,8 +95,8 @@ struct Driver {
     groups: GroupNames,
     turns: BTreeMap<RequestId, Turn>,
     samples: BTreeMap<SampleId, Payload>,
-    /// Samples of each session whose next state has not been seen.
-    awaiting: BTreeMap<SessionId, Vec<SampleId>>,
+    /// Turns of each session whose next state has not been seen: the sample, and which turn of it.
+    awaiting: BTreeMap<SessionId, Vec<(SampleId, usize)>>,
     votes: BTreeMap<VoteId, AbortHandle>,
     saved: Option<(PublicationId, Arc<Weights>)>,
     /// What the step that is about to end has measured.
@@ -107,6 +110,8 @@ struct Driver {
     writer: Writer,
     /// The number of the next input.
     seq: u64,
+    /// How many inputs precede the newest snapshot.
+    snapshot_at: u64,
     /// Inputs on disk.
     committed: u64,
     /// A batch is being committed.
@@ -242,6 +247,7 @@ impl Driver {
         let seq = self.seq;
         self.seq += 1;
         let digest = self.decisions.add(now, &actions);
+        let training = self.book.step;
         self.observer.observe(now, input, &actions, &self.scheduler);
         self.narrator.observe(now, input, &actions, &self.scheduler, &self.metrics);
         tracing::trace!(target: "headway", seq, actions = actions.len(), "an input");
@@ -249,7 +255,7 @@ impl Driver {
         let input_row =
             Row::Input { seq, at: now, input: Box::new(input.clone()), actions: digest };
         self.append(input_row);
-        self.append_end(seq, input);
+        self.append_end(seq, input, training);
         self.options.at(Point::AfterAppend);
         for &action in &actions {
             self.act(seq, action);
@@ -261,15 +267,19 @@ impl Driver {
         }
     }
 
-    /// What an input says of a vote or step.
-    fn append_end(&mut self, seq: u64, input: &Input) {
+    /// What an input says of a vote, or of the step that was training.
+    fn append_end(&mut self, seq: u64, input: &Input, training: Option<StepId>) {
         match *input {
             Input::VoteEnded { vote, outcome, tokens, judge_version } => {
                 self.append(Row::VoteEnded { vote, seq, outcome, tokens, judge_version });
             }
             Input::StepEnded { step, ok } => {
                 let metrics = std::mem::take(&mut self.metrics);
-                self.append(Row::StepEnded { step, ok, metrics, seq });
+                // What a cancelled step says comes too late, and counts for nothing.
+                if training == Some(step) {
+                    self.append(Row::StepEnded { step, ok, metrics, seq });
+                    self.checkpoint_if_due(seq, ok);
+                }
             }
             _ => {}
         }
@@ -296,7 +306,7 @@ impl Driver {
             let sample = Box::new(resolved.sample.clone());
             self.samples.remove(&sample.id);
             if let Some(waiting) = self.awaiting.get_mut(&sample.session) {
-                waiting.retain(|id| *id != sample.id);
+                waiting.retain(|(id, _)| *id != sample.id);
                 if waiting.is_empty() {
                     self.awaiting.remove(&sample.session);
                 }
@@ -307,10 +317,10 @@ impl Driver {
 
     /// The state as it is now, for a restart.
     fn snapshot(&mut self) {
-        let core = snapshot::to_bytes(&self.scheduler);
-        let book = postcard::to_stdvec(&self.book);
-        if let (Ok(core), Ok(book)) = (core, book) {
+        if let Ok(core) = snapshot::to_bytes(&self.scheduler) {
+            let book = self.book.to_bytes();
             self.append(Row::Snapshot { inputs: self.seq, core, book });
+            self.snapshot_at = self.seq;
         }
     }
 
@@ -364,4 +374,10 @@ pub enum Point {
     BeforeLease,
     /// After that.
     AfterLease,
+    /// Before the trainer writes a checkpoint.
+    BeforeCheckpoint,
+    /// When it is written, and has not got its name.
+    BeforeRename,
+    /// When it is whole in its place, before anyone knows.
+    AfterRename,
 }

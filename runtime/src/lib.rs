@@ -10,8 +10,10 @@
 //! | [`store`] | the record: a SQLite database, and its replay |
 //! | [`gateway`] | the OpenAI-compatible HTTP server in front of it |
 //! | [`judge`] | a rule, and any OpenAI-compatible endpoint |
+//! | [`environment`] | sessions of a task, played against a gateway |
 //! | [`engine`], [`trainer`] | what a serving engine and a trainer receive and send |
 //! | `model` | the policy in libtorch (feature `torch`) |
+//! | [`trajectory`] | what a sample consists of, and the sequences it is trained as |
 //! | [`tokenizer`] | text to token ids and back |
 //! | [`secret`] | keys and tokens, never shown |
 //! | [`doctor`] | what a live run needs, looked at before and while it runs |
@@ -22,6 +24,7 @@ pub mod clock;
 pub mod doctor;
 pub mod driver;
 pub mod engine;
+pub mod environment;
 pub mod gateway;
 pub mod judge;
 pub mod log;
@@ -31,5 +34,6 @@ pub mod secret;
 pub mod store;
 pub mod tokenizer;
 pub mod trainer;
+pub mod trajectory;
 
 pub use headway_shared as shared;

@@ -18,12 +18,16 @@ mod all {
     mod crash;
     mod defects;
     mod doctor;
+    mod environment;
     mod judges;
     #[cfg(feature = "torch")]
     mod learning;
     mod logs;
+    mod openai_client;
     mod record;
     mod shutdown;
+    mod trajectories;
+    mod trajectories_killed;
     mod weights;
     mod wrong_requests;
 }

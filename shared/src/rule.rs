@@ -17,7 +17,7 @@
 //! |---|---|
 //! | texts | `answer`, `next_state`, `prompt`, `metadata.KEY`, `metadata["KEY"]`, `"..."`, `'...'` (a backslash is a backslash) |
 //! | of texts | `trim(t)`, `lower(t)`, `capture(t, "pattern")`, `capture(t, "pattern", 2)` |
-//! | numbers | `1.5`, `number(t)`, `length(t)`, `+ - * /`, `abs(n)`, `min(n, m)`, `max(n, m)`, `clamp(n, low, high)` |
+//! | numbers | `1.5`, `number(t)`, `length(t)`, `agreement(t, u)`, `+ - * /`, `abs(n)`, `min(n, m)`, `max(n, m)`, `clamp(n, low, high)` |
 //! | true or false | `exact`, `true`, `false`, `== !=`, `< <= > >=`, `contains(t, u)`, `starts_with(t, u)`, `ends_with(t, u)`, `matches(t, "pattern")`, `has(metadata.KEY)`, `and`, `or`, `not` |
 //! | any | `if TRUTH then A else B`; `default(A, B)`: B where A cannot be computed |
 

@@ -150,7 +150,10 @@ impl Driver {
                 self.feed(&Input::StepEnded { step, ok });
             }
             TrainerEvent::Saved { publication, weights: saved } => {
-                self.saved = Some((publication, saved));
+                // One that comes too late must not take the place of the one that is loaded.
+                if self.book.saving == Some(publication) {
+                    self.saved = Some((publication, saved));
+                }
                 self.feed(&weights(publication, WeightsEvent::Saved));
             }
             TrainerEvent::SaveFailed { publication } => {
@@ -192,14 +195,11 @@ impl Driver {
 
     fn arrived(&mut self, arrival: Arrival) {
         let request = arrival.request;
-        let session = self.session(arrival.session, arrival.last);
+        // Until the last turn of a trajectory is served, its session can be asked for again.
+        let keeps_name = arrival.last && self.trajectories();
+        let session = self.session(arrival.session, arrival.last && !keeps_name);
         if let Some(text) = arrival.next_state {
-            for sample in self.awaiting.remove(&session).unwrap_or_default() {
-                if let Some(payload) = self.samples.get_mut(&sample) {
-                    payload.next_state = Some(text.clone());
-                    self.append(Row::NextState { sample, text: text.clone() });
-                }
-            }
+            self.next_state(session, &text);
         }
         let group = arrival.group.map(|name| self.group(name));
         let prompt = arrival.question.prompt.len();
@@ -209,6 +209,7 @@ impl Driver {
             question: arrival.question,
             sampling: arrival.sampling,
             streamed: arrival.streamed,
+            last: keeps_name,
             events: Some(arrival.events),
             attempt: 0,
             replica: None,
@@ -265,9 +266,11 @@ impl Driver {
     /// The client has gone; it may have been answered.
     pub(super) fn client_left(&mut self, request: RequestId) {
         let Some(turn) = self.turns.get_mut(&request) else { return };
+        let ends = turn.last.then_some(turn.session);
         if turn.events.take().is_some() {
             self.feed(&Input::ClientLeft { request });
             self.forget_if_over(request);
+            self.end_name(ends);
         }
     }
 

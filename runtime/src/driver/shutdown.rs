@@ -74,17 +74,25 @@ impl Driver {
             }
             Stage::Checkpointing if over || self.trainer_down => {
                 self.tell_stage("writing the last of the record");
-                if self.record_failed.is_none() {
-                    self.snapshot();
-                }
                 self.set_stage(Stage::Committing);
+                self.last_snapshot();
                 false
             }
             Stage::Draining | Stage::Checkpointing => false,
             Stage::Committing => {
+                self.last_snapshot();
                 let written = self.rows.is_empty() && !self.committing;
                 written || self.record_failed.is_some()
             }
+        }
+    }
+
+    /// Nothing is to be behind the last snapshot, so that the next run has nothing to decide again;
+    /// something may still have come since one was taken.
+    fn last_snapshot(&mut self) {
+        if self.snapshot_at != self.seq && self.record_failed.is_none() {
+            self.snapshot();
+            self.commit();
         }
     }
 

@@ -20,6 +20,7 @@ use tokio::task::JoinHandle;
 
 use super::engine::{EngineControl, Scripted};
 use super::trainer::{Scripted as ScriptedTrainer, TrainerControl};
+use headway_runtime::trainer::Probe;
 
 /// A test that waits longer has failed.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -72,7 +73,8 @@ impl Setup {
         let clock = recovery.clock();
         let link = engine::spawn(ReplicaId(0), clock, 1024, script).unwrap();
         let checkpoint = self.checkpoints.then(|| dir.join("checkpoint"));
-        let script = ScriptedTrainer { control: trainer.clone(), checkpoint };
+        let probe = Probe(self.driver.probe.clone());
+        let script = ScriptedTrainer { control: trainer.clone(), checkpoint, probe };
         let parts = Parts {
             tokenizer: Arc::new(Bytes),
             judge: self.judge,

@@ -37,6 +37,12 @@ pub(crate) struct Publication {
     wished: bool,
 }
 
+impl Publication {
+    pub(crate) fn id(&self) -> PublicationId {
+        self.id
+    }
+}
+
 /// The weights channel.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Weights {

@@ -3,7 +3,7 @@
 use super::{Ledger, Resolved, Sample, Scheduler};
 use crate::action::RunError;
 use crate::config::Config;
-use crate::id::{ReplicaId, SampleId};
+use crate::id::{ReplicaId, SampleId, SessionId};
 use crate::time::Time;
 use crate::version::{DeployVersion, LearnerVersion};
 
@@ -124,6 +124,12 @@ impl Scheduler {
     pub fn replica(&self, replica: ReplicaId) -> Option<ReplicaView> {
         let replica = &self.replicas[self.replica_index(replica)?];
         Some(ReplicaView { deploy: replica.deploy, up: replica.up(), running: replica.turns.len() })
+    }
+
+    /// A session has begun and not ended.
+    #[must_use]
+    pub fn session_is_open(&self, session: SessionId) -> bool {
+        self.session_of.get(session.0).is_some()
     }
 
     /// The samples of the step that is training, in batch order; empty when none is.

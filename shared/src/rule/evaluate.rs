@@ -35,6 +35,7 @@ pub(super) fn number(number: &Number, facts: &Facts<'_>) -> Result<f64, NoScore>
             read.filter(|number| number.is_finite()).ok_or(NoScore::NotANumber)?
         }
         Number::Length(inner) => text(inner, facts)?.chars().count() as f64,
+        Number::Agreement(both) => agreement(&text(&both.0, facts)?, &text(&both.1, facts)?)?,
         Number::Negative(inner) => -self::number(inner, facts)?,
         Number::Abs(inner) => self::number(inner, facts)?.abs(),
         Number::Two(operation, both) => {
@@ -44,6 +45,14 @@ pub(super) fn number(number: &Number, facts: &Facts<'_>) -> Result<f64, NoScore>
         Number::Either(either) => one_of(either, facts, self::number)?,
     };
     if value.is_finite() { Ok(value) } else { Err(NoScore::Overflow) }
+}
+
+fn agreement(one: &str, wanted: &str) -> Result<f64, NoScore> {
+    let right = wanted.chars().zip(one.chars()).filter(|(wanted, is)| wanted == is).count();
+    match wanted.chars().count() {
+        0 => Err(NoScore::DividedByZero),
+        all => Ok(right as f64 / all as f64),
+    }
 }
 
 fn arithmetic(operation: Arithmetic, one: f64, other: f64) -> Result<f64, NoScore> {

@@ -16,7 +16,7 @@ const MOST_AUTOMATON: usize = 1 << 20;
 const EXPECTED: &str = "answer";
 
 /// Names and functions, each with what is written behind it.
-const WORDS: [(&str, &str); 23] = [
+const WORDS: [(&str, &str); 24] = [
     ("answer", ""),
     ("next_state", ""),
     ("prompt", ""),
@@ -29,6 +29,7 @@ const WORDS: [(&str, &str); 23] = [
     ("capture", "(text, \"pattern\")"),
     ("number", "(text)"),
     ("length", "(text)"),
+    ("agreement", "(text, text)"),
     ("abs", "(number)"),
     ("min", "(number, number)"),
     ("max", "(number, number)"),
@@ -106,6 +107,11 @@ impl<'t> Parser<'t> {
             "lower" => Expression::Text(Text::Lower(Box::new(self.text()?))),
             "number" => Expression::Number(Number::Read(Box::new(self.text()?))),
             "length" => Expression::Number(Number::Length(Box::new(self.text()?))),
+            "agreement" => {
+                let text = self.text()?;
+                self.comma()?;
+                Expression::Number(Number::Agreement(Box::new((text, self.text()?))))
+            }
             "abs" => Expression::Number(Number::Abs(Box::new(self.number()?))),
             "min" => Expression::Number(self.two(Arithmetic::Min)?),
             "max" => Expression::Number(self.two(Arithmetic::Max)?),

@@ -50,6 +50,8 @@ pub(super) enum Number {
     Literal(f64),
     Read(Box<Text>),
     Length(Box<Text>),
+    /// Of the second text's characters, the share that the first has at their places.
+    Agreement(Box<(Text, Text)>),
     Negative(Box<Number>),
     Abs(Box<Number>),
     Two(Arithmetic, Box<(Number, Number)>),
