@@ -83,22 +83,19 @@ pub async fn examine(
     let secret = |name| variable(name).and_then(|text| Secret::new(&text));
     let there = peer::look(host, port, secret(API_KEY)).await;
     findings.push(address(host, port, &there));
-    let peer = match there {
-        There::Headway(peer) => Some(peer),
-        _ => None,
-    };
-    findings.extend(match (peer, secret(ADMIN_TOKEN)) {
-        (None, _) => running::skipped(
-            &format!("no Headway runs at {host}:{port}"),
-            &format!("start `headway run` with the variable {ADMIN_TOKEN} set, and look again"),
-        ),
-        (Some(_), None) => running::skipped(
+    findings.extend(match (there, secret(ADMIN_TOKEN)) {
+        (There::Headway(_), None) => running::skipped(
             &format!("the admin API needs the token in {ADMIN_TOKEN}, which is not set"),
             &format!("export {ADMIN_TOKEN}, as the running Headway has it"),
         ),
-        (Some(peer), Some(token)) => {
+        (There::Headway(peer), Some(token)) => {
             running::examine(&peer.operated_with(token), config, settings).await
         }
+        (There::Nobody, _) => running::skipped(
+            &format!("no Headway runs at {host}:{port}"),
+            &format!("start `headway run` with the variable {ADMIN_TOKEN} set, and look again"),
+        ),
+        _ => running::skipped("needs the address", ""),
     });
     findings
 }

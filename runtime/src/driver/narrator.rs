@@ -306,6 +306,7 @@ impl Narrator {
                     replica: Some(replica),
                     what: "the load took too long and is abandoned",
                 }),
+                Action::CancelStep { step } => self.say(Note::StepGivenUp { step }),
                 Action::Fail { error } => {
                     self.ended = true;
                     self.say(Note::Failed { why: error.to_string() });
@@ -318,12 +319,9 @@ impl Narrator {
     /// A window opens or closes, a publication ends.
     fn publication_moved(&mut self, now: Time, scheduler: &Scheduler) {
         match (scheduler.in_sync_window(), self.window_since) {
-            (true, None) => {
-                self.window_since = Some(now);
-                self.window = None;
-            }
+            (true, None) => (self.window_since, self.window) = (Some(now), None),
             (false, Some(since)) => {
-                self.window = Some(now.since(self.window_since.take().unwrap_or(since)))
+                (self.window_since, self.window) = (None, Some(now.since(since)));
             }
             _ => {}
         }

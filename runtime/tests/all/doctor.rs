@@ -178,7 +178,7 @@ async fn a_forced_sync_window_answers_503_inside_and_200_after_it() {
 async fn a_load_that_fails_or_a_paused_run_fails_the_check() {
     let dir = tempfile::tempdir().unwrap();
     let (live, config, settings) =
-        run(&dir, "sync_mode = 'in_flight'\npublish_retry_delay_sec = 0.001").await;
+        run(&dir, "sync_mode = 'in_flight'\npublish_retry_delay_sec = 0.2").await;
     live.engine.loads(LoadScript::Fails);
     let (of, with) = (config.clone(), settings.clone());
     let doctor = tokio::spawn(async move { examine(&of, &with, variables).await });
