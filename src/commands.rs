@@ -2,6 +2,7 @@
 
 pub(crate) mod check;
 pub(crate) mod compare;
+pub(crate) mod doctor;
 pub(crate) mod import;
 pub(crate) mod plan;
 pub(crate) mod plot;

@@ -14,7 +14,7 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
-use commands::{check, compare, import, plan, plot, replay, run, simulate, sweep};
+use commands::{check, compare, doctor, import, plan, plot, replay, run, simulate, sweep};
 use failure::Failure;
 
 /// Predict and control off-policy staleness in asynchronous RL.
@@ -38,6 +38,7 @@ enum Command {
     Replay(replay::Args),
     Check(check::Args),
     Import(import::Args),
+    Doctor(doctor::Args),
     Run(run::Args),
 }
 
@@ -52,6 +53,7 @@ impl Command {
             Self::Replay(args) => replay::run(args),
             Self::Check(args) => check::run(args),
             Self::Import(args) => import::run(args),
+            Self::Doctor(args) => doctor::run(args),
             Self::Run(args) => run::run(args),
         }
     }

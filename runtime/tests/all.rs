@@ -21,6 +21,7 @@ mod all {
     mod checks;
     mod crash;
     mod defects;
+    mod doctor;
     mod environment;
     mod external_trainer;
     mod hugging_face;
