@@ -20,6 +20,7 @@ mod effect;
 mod facts;
 mod handle;
 mod message;
+mod narrator;
 mod recovery;
 mod shutdown;
 mod start;
@@ -33,7 +34,7 @@ use std::sync::Arc;
 use headway_shared::action::{Action, OperatorReply};
 use headway_shared::core::{Fate, Scheduler};
 use headway_shared::id::{
-    GroupId, PublicationId, ReplicaId, RequestId, SampleId, SessionId, VoteId,
+    GroupId, PublicationId, ReplicaId, RequestId, SampleId, SessionId, StepId, VoteId,
 };
 use headway_shared::input::Input;
 use headway_shared::metrics::Observer;
@@ -52,11 +53,13 @@ use crate::trainer::{StepMetric, TrainerCommand};
 use book::Book;
 use effect::Effect;
 use message::{Completion, Wish};
+use narrator::Narrator;
 use shutdown::Ending;
 use turn::{Payload, Turn};
 
 pub use handle::DriverHandle;
 pub use message::{Answer, Arrival, Status, TurnEvent};
+pub use narrator::{LOGPROB_DIFF, StepSummary};
 pub use recovery::Recovery;
 pub use start::{DriverError, Options, Parts, start};
 pub use upgrade::TakenOver;
@@ -72,6 +75,7 @@ struct Driver {
     clock: Clock,
     scheduler: Scheduler,
     observer: Observer,
+    narrator: Narrator,
     decisions: Decisions,
     book: Book,
 
@@ -172,6 +176,13 @@ impl Driver {
         }
         self.commit();
         self.show();
+        self.narrate();
+    }
+
+    /// Writes to the log what there is to say.
+    fn narrate(&mut self) {
+        self.narrator.look(self.clock.now(), &self.scheduler);
+        self.narrator.take().iter().for_each(narrator::Note::log);
     }
 
     fn take_completions(&mut self) -> bool {
@@ -211,7 +222,8 @@ impl Driver {
     }
 
     async fn wait(&mut self) {
-        let deadline = [self.scheduler.poll_timeout(), self.ending_deadline()];
+        let speaks = Some(self.narrator.due());
+        let deadline = [self.scheduler.poll_timeout(), self.ending_deadline(), speaks];
         let deadline = deadline.into_iter().flatten().min();
         let timer = tokio::time::sleep_until(self.clock.instant(deadline.unwrap_or(Time::MAX)));
         let takes_wishes = self.takes_wishes();
@@ -235,12 +247,15 @@ impl Driver {
         let seq = self.seq;
         self.seq += 1;
         let digest = self.decisions.add(now, &actions);
+        let training = self.book.step;
         self.observer.observe(now, input, &actions, &self.scheduler);
+        self.narrator.observe(now, input, &actions, &self.scheduler, &self.metrics);
+        tracing::trace!(target: "headway", seq, actions = actions.len(), "an input");
         self.book.observe(input, &actions);
         let input_row =
             Row::Input { seq, at: now, input: Box::new(input.clone()), actions: digest };
         self.append(input_row);
-        self.append_end(seq, input);
+        self.append_end(seq, input, training);
         self.options.at(Point::AfterAppend);
         for &action in &actions {
             self.act(seq, action);
@@ -252,15 +267,19 @@ impl Driver {
         }
     }
 
-    /// What an input says of a vote or step.
-    fn append_end(&mut self, seq: u64, input: &Input) {
+    /// What an input says of a vote, or of the step that was training.
+    fn append_end(&mut self, seq: u64, input: &Input, training: Option<StepId>) {
         match *input {
             Input::VoteEnded { vote, outcome, tokens, judge_version } => {
                 self.append(Row::VoteEnded { vote, seq, outcome, tokens, judge_version });
             }
             Input::StepEnded { step, ok } => {
                 let metrics = std::mem::take(&mut self.metrics);
-                self.append(Row::StepEnded { step, ok, metrics, seq });
+                // What a cancelled step says comes too late, and counts for nothing.
+                if training == Some(step) {
+                    self.append(Row::StepEnded { step, ok, metrics, seq });
+                    self.checkpoint_if_due(seq, ok);
+                }
             }
             _ => {}
         }
@@ -328,6 +347,8 @@ impl Driver {
             waits_for: self.scheduler.stall().to_string(),
             inputs: self.seq,
             committed: self.committed,
+            publishing: self.scheduler.publishing(),
+            failed_votes: self.narrator.failed_votes(),
             error,
             ending: self.ending.is_some(),
         });
@@ -353,4 +374,10 @@ pub enum Point {
     BeforeLease,
     /// After that.
     AfterLease,
+    /// Before the trainer writes a checkpoint.
+    BeforeCheckpoint,
+    /// When it is written, and has not got its name.
+    BeforeRename,
+    /// When it is whole in its place, before anyone knows.
+    AfterRename,
 }

@@ -18,9 +18,11 @@ mod all {
     mod checks;
     mod crash;
     mod defects;
+    mod environment;
     mod judges;
     #[cfg(feature = "torch")]
     mod learning;
+    mod openai_client;
     mod record;
     mod shutdown;
     mod trajectories;

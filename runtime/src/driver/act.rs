@@ -14,7 +14,7 @@ use super::effect::Effect;
 use super::message::{Answer, Completion, TurnEvent};
 use super::turn::Payload;
 use crate::engine::{EngineCommand, Generate};
-use crate::judge::Verdict;
+use crate::judge::{Trouble, Verdict};
 use crate::store::Row;
 use crate::trainer::TrainerCommand;
 use crate::trajectory::train_samples;
@@ -40,6 +40,10 @@ impl Driver {
             Action::StartVote { vote, sample } => self.start_vote(seq, vote, sample),
             Action::CancelVote { vote } => self.cancel_vote(vote),
             Action::StartStep { step, learner, .. } => self.start_step(seq, step, learner),
+            Action::CancelStep { step } => {
+                self.append(Row::StepEnded { step, ok: false, metrics: Vec::new(), seq });
+                self.after_commit(seq, Effect::Tell(TrainerCommand::CancelStep { step }));
+            }
             Action::Publish { publication, version } => {
                 let save = TrainerCommand::Save { publication, version };
                 self.after_commit(seq, Effect::Save(publication, save));
@@ -130,6 +134,14 @@ impl Driver {
         });
     }
 
+    /// Every so many versions the trainer writes a checkpoint, before it trains on.
+    pub(super) fn checkpoint_if_due(&mut self, seq: u64, ok: bool) {
+        let every = u64::from(self.options.checkpoint_every);
+        if ok && every > 0 && self.scheduler.ledger().steps.is_multiple_of(every) {
+            self.after_commit(seq, Effect::Tell(TrainerCommand::Checkpoint));
+        }
+    }
+
     /// The turn is over for its client.
     fn reply(&mut self, seq: u64, request: RequestId, reply: Reply) {
         let Some(turn) = self.turns.get(&request) else { return };
@@ -175,8 +187,7 @@ impl Driver {
         let completed = self.completed.clone();
         tokio::spawn(async move {
             // A judge that panics, or is cancelled, has not answered.
-            let failed = Verdict { outcome: VoteOutcome::Failed, tokens: 0, judge_version: 0 };
-            let verdict = asked.await.unwrap_or(failed);
+            let verdict = asked.await.unwrap_or(Verdict::none(Trouble::BrokenOff));
             let _ = completed.send(Completion::Vote(vote, verdict)).await;
         });
     }

@@ -98,6 +98,7 @@ impl Book {
             }
             Action::StartVote { vote, .. } => drop(self.votes.insert(vote)),
             Action::StartStep { step, .. } => self.step = Some(step),
+            Action::CancelStep { .. } => self.step = None,
             Action::Publish { publication, .. } => self.saving = Some(publication),
             _ => {}
         }

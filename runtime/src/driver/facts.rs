@@ -6,6 +6,7 @@ use headway_shared::time::Time;
 
 use super::Driver;
 use super::message::{Arrival, Completion, TurnEvent, Wish};
+use super::narrator::Note;
 use super::turn::Turn;
 use crate::engine::{EngineEvent, Token, segments};
 use crate::judge::Verdict;
@@ -41,6 +42,9 @@ impl Driver {
             Wish::Summary(asker) => {
                 let summary = self.observer.summary(self.clock.now(), &self.scheduler);
                 let _ = asker.send(summary);
+            }
+            Wish::Steps(asker) => {
+                let _ = asker.send(self.narrator.steps().iter().cloned().collect());
             }
             Wish::Shutdown(within) => self.begin_shutdown(within),
         }
@@ -152,7 +156,10 @@ impl Driver {
                 self.feed(&Input::StepEnded { step, ok });
             }
             TrainerEvent::Saved { publication, weights: saved } => {
-                self.saved = Some((publication, saved));
+                // One that comes too late must not take the place of the one that is loaded.
+                if self.book.saving == Some(publication) {
+                    self.saved = Some((publication, saved));
+                }
                 self.feed(&weights(publication, WeightsEvent::Saved));
             }
             TrainerEvent::SaveFailed { publication } => {
@@ -169,6 +176,7 @@ impl Driver {
     /// What it was doing has failed, and the run ends: nothing would ever be trained again.
     fn trainer_down(&mut self) {
         self.trainer_down = true;
+        self.narrator.say(Note::Failed { why: "the trainer is down".to_owned() });
         if let Some(step) = self.book.step {
             self.feed(&Input::StepEnded { step, ok: false });
         }
@@ -182,8 +190,12 @@ impl Driver {
     }
 
     fn vote_ended(&mut self, vote: VoteId, verdict: Verdict) {
-        self.votes.remove(&vote);
-        let Verdict { outcome, tokens, judge_version } = verdict;
+        let awaited = self.votes.remove(&vote).is_some();
+        let Verdict { outcome, tokens, judge_version, trouble } = verdict;
+        // One that was cancelled brings none because nobody waits for it.
+        if let Some(trouble) = trouble.filter(|_| awaited) {
+            self.narrator.trouble(self.clock.now(), trouble);
+        }
         self.feed(&Input::VoteEnded { vote, outcome, tokens, judge_version });
     }
 

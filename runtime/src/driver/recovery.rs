@@ -4,7 +4,7 @@ use std::path::Path;
 
 use headway_shared::config::Config;
 use headway_shared::core::Scheduler;
-use headway_shared::id::{GroupId, SessionId};
+use headway_shared::id::{GroupId, SessionId, StepId};
 use headway_shared::record::DECISION_VERSION;
 use headway_shared::replay::Replayer;
 use headway_shared::time::Span;
@@ -89,6 +89,11 @@ impl Recovery {
     #[must_use]
     pub const fn taken_over(&self) -> Option<TakenOver> {
         self.taken_over
+    }
+
+    /// The record says that this step failed, or was given up.
+    pub(super) fn counts_as_failed(&self, step: StepId) -> Result<bool, StoreError> {
+        Ok(self.database.step_ended(step)? == Some(false))
     }
 
     /// The run's clock, for the threads of engines and the trainer.

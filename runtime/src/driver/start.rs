@@ -9,13 +9,14 @@ use headway_shared::config::{Config, SampleUnit};
 use headway_shared::id::{SampleId, SessionId, StepId};
 use headway_shared::input::{Input, Operator};
 use headway_shared::metrics::Observer;
-use headway_shared::record::Decisions;
+use headway_shared::record::{DECISION_VERSION, Decisions};
 use headway_shared::time::Span;
 use headway_shared::version::LearnerVersion;
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinHandle;
 
 use super::message::{Completion, Status};
+use super::narrator::{Narrator, Note};
 use super::recovery::Recovery;
 use super::turn::Payload;
 use super::{Driver, DriverHandle, GroupNames, Point};
@@ -23,7 +24,7 @@ use crate::engine::EngineLink;
 use crate::judge::Judge;
 use crate::store::{Said, StoreError, Writer};
 use crate::tokenizer::Tokenizer;
-use crate::trainer::{TrainerEvent, TrainerLink};
+use crate::trainer::{TrainerCommand, TrainerEvent, TrainerLink};
 
 /// How a run is driven; nothing here changes a decision.
 #[derive(Clone)]
@@ -34,8 +35,12 @@ pub struct Options {
     pub keep_snapshots: u32,
     /// Inputs before the oldest snapshot are kept, so that a replay can begin at the start.
     pub keep_inputs: bool,
+    /// The trainer writes a checkpoint after so many versions; 0: at the end alone.
+    pub checkpoint_every: u32,
     /// The run admits requests; if not, it starts paused.
     pub submission_enabled: bool,
+    /// `train_rollout_logprob_abs_diff` is logged with each step.
+    pub log_logprob_diff: bool,
     /// Called at each [`Point`]: tests end the process there.
     pub probe: Option<Arc<dyn Fn(Point) + Send + Sync>>,
 }
@@ -46,7 +51,9 @@ impl Default for Options {
             snapshot_every: 10_000,
             keep_snapshots: 4,
             keep_inputs: true,
+            checkpoint_every: 10,
             submission_enabled: true,
+            log_logprob_diff: true,
             probe: None,
         }
     }
@@ -128,13 +135,32 @@ pub async fn start(
         let recorded = if recorded == SampleUnit::Turn { "turn" } else { "session" };
         return Err(DriverError::SampleUnit { recorded });
     }
-    let Some(TrainerEvent::Up { checkpoint, step }) = parts.trainer.events.recv().await else {
-        return Err(DriverError::TrainerDown);
-    };
+    let (checkpoint, step) = trainer_up(&recovery, &mut parts.trainer).await?;
     let config = recovery.config.clone();
     let (mut driver, handle) = assemble(recovery, parts, options)?;
     driver.go_on(checkpoint, step, &config)?;
     Ok((handle, tokio::spawn(driver.run())))
+}
+
+/// Waits for the trainer. A checkpoint whose step the record counts as failed is not begun with.
+async fn trainer_up(
+    recovery: &Recovery,
+    trainer: &mut TrainerLink,
+) -> Result<(LearnerVersion, Option<StepId>), DriverError> {
+    let mut cancelled = None;
+    loop {
+        let Some(TrainerEvent::Up { checkpoint, step }) = trainer.events.recv().await else {
+            return Err(DriverError::TrainerDown);
+        };
+        match step {
+            Some(made_by) if cancelled != step && recovery.counts_as_failed(made_by)? => {
+                let cancel = TrainerCommand::CancelStep { step: made_by };
+                trainer.commands.send(cancel).await.map_err(|_| DriverError::TrainerDown)?;
+                cancelled = step;
+            }
+            _ => return Ok((checkpoint, step)),
+        }
+    }
 }
 
 fn assemble(
@@ -166,6 +192,7 @@ fn assemble(
     forward(parts.engines, parts.trainer, &completed);
     let driver = Driver {
         observer: Observer::new(scheduler.config(), Span::ZERO),
+        narrator: Narrator::new(&scheduler, clock.now(), options.log_logprob_diff),
         decisions: Decisions::default(),
         session_names: sessions.iter().cloned().collect(),
         sessions: sessions.into_iter().map(|(id, name)| (name, id)).collect(),
@@ -216,6 +243,8 @@ fn first_status(scheduler: &headway_shared::core::Scheduler, seq: u64) -> Status
         waits_for: scheduler.stall().to_string(),
         inputs: seq,
         committed: seq,
+        publishing: scheduler.publishing(),
+        failed_votes: Default::default(),
         error: None,
         ending: false,
     }
@@ -262,6 +291,16 @@ fn forward(engines: Vec<EngineLink>, trainer: TrainerLink, completed: &mpsc::Sen
 }
 
 impl Driver {
+    fn begin_log(&mut self, in_flight: u64, checkpoint: LearnerVersion, config: &Config) {
+        let decision_version = DECISION_VERSION;
+        self.narrator.say(Note::Started { config: config.digest(), decision_version });
+        if self.seq > 0 {
+            let (checkpoint, learner) = (checkpoint.number(), self.scheduler.learner().number());
+            let (inputs, step) = (self.seq, self.book.step.is_some());
+            self.narrator.say(Note::Recovered { inputs, in_flight, step, checkpoint, learner });
+        }
+    }
+
     /// Ends what was in flight when the record broke off, and takes up the wished configuration.
     fn go_on(
         &mut self,
@@ -269,7 +308,9 @@ impl Driver {
         made_by: Option<StepId>,
         config: &Config,
     ) -> Result<(), DriverError> {
-        for input in self.book.ends() {
+        let ends = self.book.ends();
+        self.begin_log(ends.len() as u64, checkpoint, config);
+        for input in ends {
             self.feed(&input);
         }
         if let Some(step) = self.book.step {

@@ -5,7 +5,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use headway_shared::digest::Digest;
-use headway_shared::id::{GroupId, SampleId, SessionId};
+use headway_shared::id::{GroupId, SampleId, SessionId, StepId};
 use headway_shared::input::Input;
 use headway_shared::time::Time;
 use headway_shared::version::RolloutVersion;
@@ -102,6 +102,16 @@ impl Database {
         let mut groups: Vec<_> = rows.collect::<Result<_, _>>()?;
         groups.reverse();
         Ok(groups)
+    }
+
+    /// Whether a step made a version; `None`: it has not ended, or is unknown.
+    ///
+    /// # Errors
+    /// What SQLite says.
+    pub fn step_ended(&self, step: StepId) -> Result<Option<bool>, StoreError> {
+        let sql = "SELECT ok FROM steps WHERE id = ?1";
+        let ok = self.connection.query_row(sql, [number(step.0)], |row| row.get(0)).optional()?;
+        Ok(ok.flatten())
     }
 
     /// The samples that have not been resolved.

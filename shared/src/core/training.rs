@@ -279,7 +279,10 @@ impl Scheduler {
         let [short, late, train] = self.trainer.deadlines(&self.config.policy_training);
         self.trainer.short_due |= due(short, self.now);
         self.trainer.late_over |= due(late, self.now);
-        if due(train, self.now) {
+        if due(train, self.now)
+            && let Some(step) = self.trainer.step
+        {
+            self.act(Action::CancelStep { step });
             self.step_failed();
         }
     }

@@ -107,6 +107,18 @@ impl Scheduler {
         gauges
     }
 
+    /// A publication of weights is under way, is wished for, or waits to be tried again.
+    #[must_use]
+    pub fn publishing(&self) -> bool {
+        self.weights.is_under_way() || self.weights.wished
+    }
+
+    /// New requests are answered with 503 because replicas load weights: a sync window.
+    #[must_use]
+    pub fn in_sync_window(&self) -> bool {
+        self.weights.gate_closed()
+    }
+
     /// A replica, if it is known.
     #[must_use]
     pub fn replica(&self, replica: ReplicaId) -> Option<ReplicaView> {
