@@ -13,8 +13,10 @@ use headway_shared::replay::ReplayError;
 use crate::failure::Failure;
 use crate::terminal;
 
-/// Most findings and pieces of work that are shown of each kind.
-const MOST: usize = 20;
+/// Most findings that are shown.
+const MOST_FINDINGS: usize = 20;
+/// Most pieces of work that are shown of each kind.
+const MOST_WORK: usize = 5;
 
 /// Check records: decisions, one end for everything started, the ledger, tables
 ///
@@ -109,25 +111,25 @@ fn describe(text: &mut String, record: &Path, report: &CheckReport, live: bool) 
     );
     list(text, in_flight, "in flight");
     list(text, unanswered, if live { "WITHOUT ITS END" } else { "lost by the simulated world" });
-    for finding in findings.iter().take(MOST) {
+    for finding in findings.iter().take(MOST_FINDINGS) {
         let _ = writeln!(text, "  WRONG: {}", finding.to_string().replace('\n', "\n  "));
     }
-    more(text, findings.len());
+    more(text, findings.len(), MOST_FINDINGS);
     let holds = findings.is_empty() && (unanswered.is_empty() || !live);
     let _ = writeln!(text, "{}", if holds { "  nothing is wrong" } else { "  the check failed" });
     holds
 }
 
 fn list(text: &mut String, works: &[Unended], what: &str) {
-    for Unended { work, since } in works.iter().take(MOST) {
+    for Unended { work, since } in works.iter().take(MOST_WORK) {
         let since = since.map_or_else(String::new, |since| format!(", since input {since}"));
         let _ = writeln!(text, "    {what}: {work}{since}");
     }
-    more(text, works.len());
+    more(text, works.len(), MOST_WORK);
 }
 
-fn more(text: &mut String, count: usize) {
-    if count > MOST {
-        let _ = writeln!(text, "    and {} more", count - MOST);
+fn more(text: &mut String, count: usize, shown: usize) {
+    if count > shown {
+        let _ = writeln!(text, "    and {} more", count - shown);
     }
 }
