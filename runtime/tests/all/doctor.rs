@@ -219,7 +219,7 @@ async fn wrong_keys_and_other_programs_at_the_address_are_told_apart() {
 async fn train(live: &Live, differences: &[f64]) {
     for (number, &value) in differences.iter().enumerate() {
         let name = "train_rollout_logprob_abs_diff";
-        live.trainer.measures(vec![StepMetric { name, staleness: None, value }]);
+        live.trainer.measures(vec![StepMetric { name: name.into(), staleness: None, value }]);
         let body = turn(&format!("{number}"), "hello");
         let response = live.post(&body).bearer_auth("api-key").send().await.unwrap();
         assert_eq!(response.status(), 200);
