@@ -18,6 +18,8 @@ enum Form {
     Share,
     /// As a number.
     Plain,
+    /// As a number that is near 1.
+    Ratio,
     /// As a number with the half-width of its interval.
     Interval,
 }
@@ -38,8 +40,8 @@ const COLUMNS: [(&str, &str, Form); 10] = [
 
 /// What is shown of ratios, where a scenario has `[world.drift]`.
 const RATIOS: [(&str, &str, Form); 7] = [
-    ("learner_rollout_p99", "ratio\np99", Form::Plain),
-    ("learner_rollout_max", "ratio\nmax", Form::Plain),
+    ("learner_rollout_p99", "ratio\np99", Form::Ratio),
+    ("learner_rollout_max", "ratio\nmax", Form::Ratio),
     ("train_rollout_logprob_abs_diff", "log-prob\ndiff", Form::Plain),
     ("learner_rollout_ess_token", "ESS\ntoken", Form::Share),
     ("learner_rollout_ess_sequence", "ESS\nsequence", Form::Share),
@@ -164,6 +166,7 @@ fn written(value: Option<f64>, half_width: Option<f64>, form: Form) -> String {
     match form {
         Form::Share => number::percent(value),
         Form::Plain => number::short(value),
+        Form::Ratio => number::ratio(value),
         Form::Interval => number::interval(value, half_width),
     }
 }

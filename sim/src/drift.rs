@@ -38,7 +38,7 @@ pub use metrics::{METRICS, STALENESS_COLUMNS};
 pub use model::{Model, Stretch, Tokens};
 pub use observer::{Drift, OfStaleness};
 pub use path::Path;
-pub use population::Population;
+pub use population::{Log, Population, Quantiles};
 pub use sequence::{Ages, Fault, Sequence, draw};
 
 pub(crate) use observer::Observer;

@@ -3,7 +3,6 @@
 use headway_shared::metrics::{Kind, Metric};
 
 use super::observer::{Part, Sums};
-use super::population::Population;
 
 /// What the metrics of a run are computed from.
 pub(super) struct Totals<'a> {
@@ -32,51 +31,50 @@ macro_rules! metrics {
     };
 }
 
-/// Places in [`headway_shared::ratio::Ends::ALL`].
-const LEARNER_ROLLOUT: usize = 0;
-const LEARNER_DEPLOY: usize = 1;
-const DEPLOY_ROLLOUT: usize = 2;
-const LEARNER_PROXIMAL: usize = 3;
+/// Places in [`OTHERS`](super::observer::OTHERS).
+const LEARNER_DEPLOY: usize = 0;
+const DEPLOY_ROLLOUT: usize = 1;
+const LEARNER_PROXIMAL: usize = 2;
 
 metrics! {
     /// The 50th percentile (nearest rank) over trained tokens of the ratio of the parameters being
     /// updated by what generated the token, its logarithm within 0.79%.
-    Quantile learner_rollout_p50 "" = |t| t.of(LEARNER_ROLLOUT).percentile(50);
+    Quantile learner_rollout_p50 "" = |t| t.sums.learner.percentile(50);
     /// The 99th percentile of learner/rollout over trained tokens.
-    Quantile learner_rollout_p99 "" = |t| t.of(LEARNER_ROLLOUT).percentile(99);
+    Quantile learner_rollout_p99 "" = |t| t.sums.learner.percentile(99);
     /// The largest learner/rollout of a trained token.
     Maximum learner_rollout_max "" = |t| t.max.map(libm::exp);
     /// The mean square of the logarithm of learner/rollout over trained tokens.
-    Mean learner_rollout_log_square "nats²" = |t| t.of(LEARNER_ROLLOUT).log_square();
+    Mean learner_rollout_log_square "nats²" = |t| t.sums.learner.log_square();
     /// KL(rollout, learner) by k1, the mean of -log r over trained tokens.
-    Mean learner_rollout_kl_k1 "nats" = |t| t.of(LEARNER_ROLLOUT).kl_k1();
+    Mean learner_rollout_kl_k1 "nats" = |t| t.sums.learner.kl_k1();
     /// KL(rollout, learner) by k3, the mean of r - 1 - log r over trained tokens.
-    Mean learner_rollout_kl_k3 "nats" = |t| t.of(LEARNER_ROLLOUT).kl_k3();
+    Mean learner_rollout_kl_k3 "nats" = |t| t.sums.learner.kl_k3();
     /// Kish's effective sample size of trained tokens weighed by learner/rollout, as a share of
     /// them.
-    Share learner_rollout_ess_token "" = |t| t.of(LEARNER_ROLLOUT).effective_share();
+    Share learner_rollout_ess_token "" = |t| t.sums.learner.effective_share();
     /// The same of the sequences of a train step, each weighed by the product of its tokens' ratios,
     /// mean over train steps; never below 1 / samples of the step.
     Share learner_rollout_ess_sequence "" =
         |t| (t.sums.steps > 0).then(|| t.sums.effective_sequences / t.sums.steps as f64);
     /// The 50th percentile over trained tokens of the ratio of the parameters being updated by what
     /// serving holds when the train step starts.
-    Quantile learner_deploy_p50 "" = |t| t.of(LEARNER_DEPLOY).percentile(50);
+    Quantile learner_deploy_p50 "" = |t| t.sums.others[LEARNER_DEPLOY].percentile(50);
     /// The 99th percentile of learner/deploy over trained tokens.
-    Quantile learner_deploy_p99 "" = |t| t.of(LEARNER_DEPLOY).percentile(99);
+    Quantile learner_deploy_p99 "" = |t| t.sums.others[LEARNER_DEPLOY].percentile(99);
     /// The 50th percentile over trained tokens of the ratio of what serving holds when the train
     /// step starts by what generated the token.
-    Quantile deploy_rollout_p50 "" = |t| t.of(DEPLOY_ROLLOUT).percentile(50);
+    Quantile deploy_rollout_p50 "" = |t| t.sums.others[DEPLOY_ROLLOUT].percentile(50);
     /// The 99th percentile of deploy/rollout over trained tokens.
-    Quantile deploy_rollout_p99 "" = |t| t.of(DEPLOY_ROLLOUT).percentile(99);
+    Quantile deploy_rollout_p99 "" = |t| t.sums.others[DEPLOY_ROLLOUT].percentile(99);
     /// The 50th percentile over trained tokens of the ratio of the parameters being updated by the
     /// same at the start of the train step: 1, unless `updates_per_step` is above 1.
-    Quantile learner_proximal_p50 "" = |t| t.of(LEARNER_PROXIMAL).percentile(50);
+    Quantile learner_proximal_p50 "" = |t| t.sums.others[LEARNER_PROXIMAL].percentile(50);
     /// The 99th percentile of learner/proximal over trained tokens.
-    Quantile learner_proximal_p99 "" = |t| t.of(LEARNER_PROXIMAL).percentile(99);
+    Quantile learner_proximal_p99 "" = |t| t.sums.others[LEARNER_PROXIMAL].percentile(99);
     /// Mean over trained tokens of the absolute difference of the log-probabilities that the trainer
     /// computes when the step starts and that were recorded at generation.
-    Mean train_rollout_logprob_abs_diff "nats" = |t| t.sums.proximal.log_abs();
+    Mean train_rollout_logprob_abs_diff "nats" = |t| t.mean(t.sums.differences);
     /// Share of the trained tokens that the configured correction changes: clipped, truncated or
     /// masked.
     Share clipped_fraction "" = |t| t.of_tokens(t.sums.changed.any);
@@ -133,7 +131,7 @@ pub(super) fn of_staleness(
         learner.kl_k1(),
         learner.kl_k3(),
         learner.effective_share(),
-        part.proximal.log_abs(),
+        (learner.tokens() > 0).then(|| part.differences / learner.tokens() as f64),
         share(part.changed.any),
         share(part.changed.weight),
     ]
@@ -144,12 +142,13 @@ fn share(part: u64, whole: u64) -> Option<f64> {
 }
 
 impl Totals<'_> {
-    fn of(&self, ends: usize) -> &Population {
-        &self.sums.ends[ends]
+    fn of_tokens(&self, count: u64) -> Option<f64> {
+        share(count, self.sums.learner.tokens())
     }
 
-    fn of_tokens(&self, count: u64) -> Option<f64> {
-        share(count, self.sums.proximal.tokens())
+    fn mean(&self, sum: f64) -> Option<f64> {
+        let tokens = self.sums.learner.tokens();
+        (tokens > 0).then(|| sum / tokens as f64)
     }
 
     fn effective_per_hour(&self) -> Option<f64> {

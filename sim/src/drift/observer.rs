@@ -15,13 +15,17 @@ use headway_shared::ratio::{
 use super::maximum::Undrawn;
 use super::metrics::{self, STALENESS_COLUMNS};
 use super::model::{Model, Stretch};
-use super::population::Population;
+use super::population::{Log, Population, Quantiles};
 use super::segments::Segments;
 use super::sequence::{Ages, Fault, Sequence, draw};
 use crate::kernel::random::{Component, Key};
 
 /// Tokens this many versions old and older share a row.
 const OLDEST: u32 = 64;
+
+/// The ratios of which only quantiles are kept.
+pub(super) const OTHERS: [Ends; 3] =
+    [Ends::LearnerDeploy, Ends::DeployRollout, Ends::LearnerProximal];
 
 /// What is predicted of one run, from its warm-up on.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -42,10 +46,12 @@ pub struct OfStaleness {
 /// Everything that a prediction is computed from: sums since the last reset.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Sums {
-    /// By [`Ends::ALL`].
-    pub(super) ends: [Population; 4],
-    /// proximal/rollout.
-    pub(super) proximal: Population,
+    /// learner/rollout.
+    pub(super) learner: Population,
+    /// The ratios with other ends, by [`OTHERS`].
+    pub(super) others: [Quantiles; OTHERS.len()],
+    /// Sum of the sizes of proximal/rollout's logarithm.
+    pub(super) differences: f64,
     pub(super) by_staleness: BTreeMap<u32, Part>,
     pub(super) changed: Changed,
     pub(super) sequences: u64,
@@ -65,7 +71,7 @@ pub(super) struct Sums {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Part {
     pub(super) learner: Population,
-    pub(super) proximal: Population,
+    pub(super) differences: f64,
     pub(super) changed: Changed,
     undrawn: Undrawn,
 }
@@ -206,27 +212,29 @@ impl Observer {
 impl Sums {
     /// Adds a token: whether the correction changed it, and whether by its weight.
     fn add(&mut self, token: &Token, weight: u64, deployed: bool, [any, by_weight]: [bool; 2]) {
-        for (ends, population) in Ends::ALL.into_iter().zip(&mut self.ends) {
-            if deployed || !matches!(ends, Ends::LearnerDeploy | Ends::DeployRollout) {
-                population.add(ends.log_ratio(token), weight);
+        for (ends, quantiles) in OTHERS.into_iter().zip(&mut self.others) {
+            if deployed || ends == Ends::LearnerProximal {
+                quantiles.add(ends.log_ratio(token), weight);
             }
         }
-        let proximal = token.proximal - token.rollout;
-        self.proximal.add(proximal, weight);
+        let learner = Log::new(Ends::LearnerRollout.log_ratio(token));
         let part = self.by_staleness.entry(token.staleness.min(OLDEST)).or_default();
-        part.learner.add(Ends::LearnerRollout.log_ratio(token), weight);
-        part.proximal.add(proximal, weight);
+        self.learner.add(learner, weight);
+        part.learner.add(learner, weight);
+        let difference = weight as f64 * (token.proximal - token.rollout).abs();
+        self.differences += difference;
+        part.differences += difference;
         for changed in [&mut self.changed, &mut part.changed] {
             changed.any += if any { weight } else { 0 };
             changed.weight += if by_weight { weight } else { 0 };
         }
     }
 
+    /// Counts a token of a sample that its judge did not mask, with its log-ratio.
     fn keep(&mut self, log: f64, weight: u64, has_gradient: bool) {
         self.unmasked_tokens += weight;
         if has_gradient {
-            // As in a population.
-            let ratio = libm::exp(log.clamp(-300.0, 300.0));
+            let ratio = Log::new(log).ratio();
             self.kept[0] += weight as f64 * ratio;
             self.kept[1] += weight as f64 * ratio * ratio;
         }

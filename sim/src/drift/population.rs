@@ -7,10 +7,62 @@ const PER_NAT: f64 = 1e9;
 /// A ratio beyond e^300 weighs as much as that: its square is still a number.
 const MOST: f64 = 300.0;
 
-/// The logarithms of one ratio.
+/// The quantiles of one ratio, by its logarithms: each within 0.79% of the observation of that rank.
 ///
-/// Sums are exact; a quantile's logarithm is within 0.79% of the observation of that rank. Adding is
-/// O(1); memory is 60 kB, once.
+/// Adding is O(1); memory is 60 kB, once.
+#[derive(Clone, Debug, Default)]
+pub struct Quantiles {
+    /// Sizes of the negative logarithms, and of the others.
+    below: Histogram,
+    above: Histogram,
+}
+
+impl Quantiles {
+    /// Adds `weight` tokens with this log-ratio.
+    pub fn add(&mut self, log: f64, weight: u64) {
+        let size = (log.abs() * PER_NAT) as u64;
+        if log < 0.0 { &mut self.below } else { &mut self.above }.add_many(size, weight);
+    }
+
+    /// The `percent`th percentile of the ratio by nearest rank.
+    #[must_use]
+    pub fn percentile(&self, percent: u64) -> Option<f64> {
+        let negative = self.below.total();
+        let tokens = negative + self.above.total();
+        let rank = (u128::from(tokens) * u128::from(percent)).div_ceil(100).max(1) as u64;
+        let log = match rank.checked_sub(negative + 1) {
+            Some(above) => self.above.ranked(above + 1)? as f64,
+            None => -(self.below.ranked(negative - rank + 1)? as f64),
+        };
+        Some(libm::exp(log / PER_NAT))
+    }
+}
+
+/// A log-ratio, and what it weighs.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Log {
+    /// The logarithm.
+    pub log: f64,
+    /// The ratio minus 1.
+    pub(super) excess: f64,
+}
+
+impl Log {
+    /// Of a token whose ratio has this logarithm.
+    #[must_use]
+    pub fn new(log: f64) -> Self {
+        let excess = if log == 0.0 { 0.0 } else { libm::expm1(log.clamp(-MOST, MOST)) };
+        Self { log, excess }
+    }
+
+    /// The ratio.
+    #[must_use]
+    pub const fn ratio(&self) -> f64 {
+        1.0 + self.excess
+    }
+}
+
+/// The logarithms of one ratio: exact sums, and [`Quantiles`].
 #[derive(Clone, Debug, Default)]
 pub struct Population {
     tokens: u64,
@@ -20,27 +72,22 @@ pub struct Population {
     k3: f64,
     ratios: f64,
     squared_ratios: f64,
-    /// Sizes of the negative logarithms, and of the others.
-    below: Histogram,
-    above: Histogram,
+    quantiles: Quantiles,
     max: Option<f64>,
 }
 
 impl Population {
-    /// Adds a token with this log-ratio that stands for `weight` of them.
-    pub fn add(&mut self, log: f64, weight: u64) {
-        let times = weight as f64;
-        let held = log.clamp(-MOST, MOST);
-        let ratio = libm::exp(held);
+    /// Adds a token that stands for `weight` of them.
+    pub fn add(&mut self, of: Log, weight: u64) {
+        let (times, log, ratio) = (weight as f64, of.log, of.ratio());
         self.tokens += weight;
         self.sum += times * log;
         self.squares += times * log * log;
         self.sizes += times * log.abs();
-        self.k3 += times * (libm::expm1(held) - log);
+        self.k3 += times * (of.excess - log);
         self.ratios += times * ratio;
         self.squared_ratios += times * ratio * ratio;
-        let size = (log.abs() * PER_NAT) as u64;
-        if log < 0.0 { &mut self.below } else { &mut self.above }.add_many(size, weight);
+        self.quantiles.add(log, weight);
         self.max = Some(self.max.map_or(log, |max| max.max(log)));
     }
 
@@ -53,13 +100,7 @@ impl Population {
     /// The `percent`th percentile of the ratio by nearest rank.
     #[must_use]
     pub fn percentile(&self, percent: u64) -> Option<f64> {
-        let rank = (u128::from(self.tokens) * u128::from(percent)).div_ceil(100).max(1) as u64;
-        let negative = self.below.total();
-        let log = match rank.checked_sub(negative + 1) {
-            Some(above) => self.above.ranked(above + 1)? as f64,
-            None => -(self.below.ranked(negative - rank + 1)? as f64),
-        };
-        Some(libm::exp(log / PER_NAT))
+        self.quantiles.percentile(percent)
     }
 
     /// The largest logarithm of a token that was added.

@@ -4,7 +4,7 @@ use headway_shared::digest::Digest;
 use headway_shared::input::Segment;
 use headway_shared::ratio::{Ends, Token, abs_diff, spread};
 use headway_shared::version::RolloutVersion;
-use headway_sim::drift::{Ages, Fault, Model, Population, Sequence, Stretch, Tokens, draw};
+use headway_sim::drift::{Ages, Fault, Log, Model, Population, Sequence, Stretch, Tokens, draw};
 use headway_sim::kernel::math::normal_quantile;
 use headway_sim::kernel::random::{Component, Key, Stream};
 use headway_sim::stats::{mean, variance};
@@ -58,7 +58,7 @@ fn population(sequences: &[Sequence], ends: Ends) -> Population {
     let mut population = Population::default();
     for sequence in sequences {
         for (token, &weight) in sequence.tokens.iter().zip(&sequence.weights) {
-            population.add(ends.log_ratio(token), weight);
+            population.add(Log::new(ends.log_ratio(token)), weight);
         }
     }
     population

@@ -3,10 +3,12 @@
 use headway_shared::metrics::METRICS;
 use headway_sim::drift;
 use headway_sim::kernel::math::normal_quantile;
+use headway_sim::report::number;
 use headway_sim::run::{RunOptions, RunResult, simulate};
 use headway_sim::scenario::Scenario;
 
-use super::world_support::{SESSIONS, SLOTS, load, problems};
+use super::committed;
+use super::world_support::{SESSIONS, SLOTS, load, load_shipped, problems};
 
 /// Every token is of the policy that trains, and log-ratios are normal with s = 0.2.
 const FLOOR: [&str; 7] = [
@@ -222,4 +224,53 @@ fn what_is_wrong_with_drift_is_said_where_it_is_written() {
     assert!(unnamed.contains("`calibrated_from` says nothing"), "{unnamed}");
     let unknown = drift(&format!("{rest}sigma = 1"));
     assert!(unknown.contains("did you mean `sigma0`?"), "{unknown}");
+}
+
+/// A shipped scenario at this bound.
+fn shipped(name: &str, eta: &str) -> RunResult {
+    let (scenario, _) = load_shipped(name);
+    let set = [eta.to_owned(), "scenario.steps=60".to_owned()];
+    run(&scenario.with_sets(&set).unwrap().0)
+}
+
+#[test]
+fn the_shipped_scenarios_predict_as_committed() {
+    let mut table = "scenario,max_head_off_policyness,metric,value\n".to_owned();
+    for name in ["drift-floor", "drift-tiny-run"] {
+        for eta in ["0", "4"] {
+            let result = shipped(name, &format!("max_head_off_policyness={eta}"));
+            for metric in drift::METRICS {
+                let value = number::cell(result.summary.get(metric.name));
+                table += &format!("{name},{eta},{},{value}\n", metric.name);
+            }
+        }
+    }
+    committed::check("results/drift.csv", &table);
+}
+
+/// KL 4.8e-4 on policy and 5.0e-4 at a staleness of 4; a difference of 0.020 to 0.029.
+#[test]
+fn the_published_floor_comes_out() {
+    let [on_policy, stale] = ["0", "4"].map(|eta| {
+        let result = shipped("drift-floor", &format!("max_head_off_policyness={eta}"));
+        near(get(&result, "learner_rollout_ess_token"), 0.999, 0.0005);
+        let diff = get(&result, "train_rollout_logprob_abs_diff");
+        assert!((0.0195..0.029).contains(&diff), "{diff}");
+        get(&result, "learner_rollout_kl_k3")
+    });
+    near(on_policy, 4.8e-4, 0.2e-4);
+    near(stale / on_policy, 5.0 / 4.8, 0.02);
+}
+
+/// The lag probe's sigma² of 0.0047, 0.017, 0.060 and 0.13, within what one power law can do.
+#[test]
+fn the_measured_drift_of_a_tiny_run_comes_out() {
+    let (scenario, _) = load_shipped("drift-tiny-run");
+    let model = scenario.drift.unwrap();
+    assert_eq!(model.calibration(), "uncalibrated");
+    for (k, measured) in [(1.0, 0.0047), (2.0, 0.017), (4.0, 0.060), (8.0, 0.13)] {
+        let ratio = model.stretches[0].variance(k) / measured;
+        assert!((0.8..1.25).contains(&ratio), "{k}: {ratio}");
+    }
+    assert!((2.0..10.0).contains(&model.tokens.kurtosis()));
 }
