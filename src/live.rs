@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use headway_runtime::driver::{self, DriverHandle, Parts, Recovery};
 use headway_runtime::gateway;
-use headway_runtime::judge::{Endpoint, Judge, Rule};
+use headway_runtime::judge;
 use headway_runtime::secret::Secret;
 use headway_shared::config::{Config, Settings};
 use headway_shared::time::Span;
@@ -28,7 +28,8 @@ const ADMIN_TOKEN: &str = "HEADWAY_ADMIN_TOKEN";
 
 /// Runs until the run ends, or is told to by SIGTERM or SIGINT.
 pub(crate) async fn run(args: &Args, config: Config, settings: &Settings) -> Result<(), Failure> {
-    let judge = judge(args, settings)?;
+    let variable = |name: &str| env::var(name).ok();
+    let judge = judge::of(&config, settings, variable).map_err(Failure::input)?;
     let (host, port) = (config.policy_serving.host.clone(), config.policy_serving.port);
     let listening = gateway::listen(&host, port).await;
     let (listener, address) = listening.map_err(|error| {
@@ -42,11 +43,15 @@ pub(crate) async fn run(args: &Args, config: Config, settings: &Settings) -> Res
     };
     let host = Host::of(&config, settings).await?;
     let recovery = Recovery::open(&args.record, config).map_err(|error| unusable(&error))?;
+    if let Some(taken) = recovery.taken_over() {
+        terminal::note(&format!("{}: {taken}", args.record.display()));
+    }
     let Policy { tokenizer, engines, trainer, training, max_tokens } =
         host.policy(args, settings, &recovery)?;
     let parts = Parts { tokenizer: tokenizer.clone(), judge, engines, trainer };
     let options = driver::Options {
         submission_enabled: settings.serving.submission_enabled,
+        log_logprob_diff: settings.logging.log_rollout_logprob_diff,
         ..driver::Options::default()
     };
     let started = driver::start(recovery, parts, options).await;
@@ -80,15 +85,6 @@ pub(crate) async fn run(args: &Args, config: Config, settings: &Settings) -> Res
 
 fn secret(variable: &str) -> Option<Secret> {
     env::var(variable).ok().and_then(|text| Secret::new(&text))
-}
-
-fn judge(args: &Args, settings: &Settings) -> Result<Arc<dyn Judge>, Failure> {
-    if args.exact {
-        return Ok(Arc::new(Rule::exact()));
-    }
-    let variable = |name: &str| env::var(name).ok();
-    let endpoint = Endpoint::new(&settings.api, &settings.judge, variable);
-    Ok(Arc::new(endpoint.map_err(Failure::input)?))
 }
 
 /// Who serves and trains the policy.

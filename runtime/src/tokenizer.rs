@@ -1,8 +1,10 @@
 //! Text to token ids and back.
 
 mod hugging_face;
+mod symbols;
 
 pub use hugging_face::{HuggingFace, TokenizerError};
+pub use symbols::Symbols;
 
 /// One message of a conversation.
 #[derive(Clone, Debug, PartialEq, Eq)]

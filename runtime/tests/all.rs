@@ -20,14 +20,18 @@ mod all {
     mod chat;
     mod crash;
     mod defects;
+    mod environment;
     mod external_trainer;
     mod hugging_face;
     mod judges;
     #[cfg(feature = "torch")]
     mod learning;
+    mod openai_client;
     mod record;
     mod sglang;
     mod shutdown;
+    mod trajectories;
+    mod trajectories_killed;
     mod weights;
     mod wrong_requests;
 }

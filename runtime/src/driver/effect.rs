@@ -16,6 +16,8 @@ pub(super) enum Effect {
     Turn(mpsc::UnboundedSender<TurnEvent>, TurnEvent),
     /// The trainer gets a batch.
     Step(StepId, TrainerCommand),
+    /// The trainer is told something that it may miss.
+    Tell(TrainerCommand),
     /// The trainer is to export.
     Save(PublicationId, TrainerCommand),
     /// A replica is to load weights.
@@ -72,6 +74,7 @@ impl Driver {
                 }
                 self.options.at(Point::AfterLease);
             }
+            Effect::Tell(command) => drop(self.trainer.try_send(command)),
             Effect::Save(publication, command) => {
                 if self.trainer.try_send(command).is_err() {
                     self.weights_failed(publication, WeightsEvent::SaveFailed);
@@ -91,7 +94,11 @@ impl Driver {
         match effect {
             Effect::Turn(events, event @ TurnEvent::Refused { .. }) => drop(events.send(event)),
             Effect::Turn(events, _) => drop(events.send(TurnEvent::Unrecorded)),
-            Effect::Step(..) | Effect::Save(..) | Effect::Load(..) | Effect::Operator(..) => {}
+            Effect::Step(..)
+            | Effect::Tell(..)
+            | Effect::Save(..)
+            | Effect::Load(..)
+            | Effect::Operator(..) => {}
         }
     }
 

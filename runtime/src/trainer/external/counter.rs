@@ -78,9 +78,7 @@ impl Counter {
         mut commands: mpsc::Receiver<TrainerCommand>,
         mut calls: mpsc::Receiver<Call>,
     ) {
-        let checkpoint = LearnerVersion::new(self.book.version());
-        let step = self.book.done.as_ref().map(|done| StepId(done.step));
-        self.say(TrainerEvent::Up { checkpoint, step }).await;
+        self.up().await;
         loop {
             self.hand_out();
             let timer = self.next_deadline().unwrap_or(Time::MAX);
@@ -102,17 +100,48 @@ impl Counter {
         let _ = self.events.send(event).await;
     }
 
+    /// Says what the trainer has reached.
+    async fn up(&self) {
+        let checkpoint = LearnerVersion::new(self.book.version());
+        let step = self.book.done.as_ref().map(|done| StepId(done.step));
+        self.say(TrainerEvent::Up { checkpoint, step }).await;
+    }
+
+    /// The last step counts as failed. Where the file cannot say so, a restart does.
+    fn take_back(&mut self) {
+        let mut book = self.book.clone();
+        book.take_back();
+        if let Err(error) = book.write(&self.path) {
+            tracing::error!(target: "headway", "{}: {error}", self.path.display());
+        }
+        self.book = book;
+    }
+
     async fn obey(&mut self, command: TrainerCommand) {
         match command {
             TrainerCommand::Step { step, learner, deploy, loss, updates, samples } => {
                 let batch = wire::batch_name(learner, &samples);
                 let task = wire::step(&batch, learner, deploy, &loss, updates, &samples);
                 let version = learner.number();
+                if let Some(done) = self.book.done.as_ref().filter(|done| done.version == version) {
+                    if done.step == step.0 {
+                        let (ok, metrics) = (true, Vec::new());
+                        return self.say(TrainerEvent::StepEnded { step, ok, metrics }).await;
+                    }
+                    self.take_back();
+                }
                 self.step = Some(Step { step, version, batch, task, lease: None });
+            }
+            TrainerCommand::CancelStep { step } => {
+                self.step.take_if(|waiting| waiting.step == step);
+                if self.book.done.as_ref().is_some_and(|done| done.step == step.0) {
+                    self.take_back();
+                }
+                self.up().await;
             }
             TrainerCommand::Save { publication, version } => {
                 let version = version.number();
-                match self.book.weights.as_ref().filter(|place| place.version == version) {
+                match self.book.place(version) {
                     Some(place) => self.say(saved(publication, &place.path)).await,
                     None => self.save = Some(Save { publication, version, lease: None }),
                 }
@@ -216,7 +245,7 @@ impl Counter {
 
     fn other_version(&self, has: Option<u32>) -> Denied {
         let (has, wants) = (has.unwrap_or(0), self.book.version());
-        let load = match &self.book.weights {
+        let load = match self.book.weights.last() {
             Some(place) => format!("version {} is in {}", place.version, place.path),
             None => "no weights were reported yet: version 0 is what the run began with".to_owned(),
         };
@@ -274,9 +303,9 @@ impl Counter {
         let id = step.step;
         if ok {
             let mut book = self.book.clone();
-            book.done = Some(Done { step: id.0, version, batch });
+            book.push(Done { step: id.0, version, batch });
             if let Some(path) = weights {
-                book.weights = Some(Place { version: version + 1, path });
+                book.put(Place { version: version + 1, path });
             }
             self.keep(book)?;
         }
@@ -306,11 +335,9 @@ impl Counter {
                 "there is no version {version}: the last reported step made version {newest}"
             )));
         }
-        if let Some(path) = &path
-            && self.book.weights.as_ref().is_none_or(|place| place.version <= version)
-        {
+        if let Some(path) = &path {
             let mut book = self.book.clone();
-            book.weights = Some(Place { version, path: path.clone() });
+            book.put(Place { version, path: path.clone() });
             self.keep(book)?;
         }
         let Some(save) = self.save.take_if(|save| save.version == version) else {
@@ -339,7 +366,7 @@ impl Counter {
         let lease = lease.filter(|lease| lease.until > now);
         Standing {
             version: self.book.version(),
-            weights: self.book.weights.as_ref().map(|place| (place.version, place.path.clone())),
+            weights: self.book.weights.last().map(|place| (place.version, place.path.clone())),
             leased: lease.map(|lease| (lease.name.clone(), lease.trainer.clone())),
             step: self.step.is_some(),
         }
