@@ -58,8 +58,8 @@ impl Engine for SglangEngine {
                 let serving = Serving::new(server, self.newest, self.probe_interval, &mailbox);
                 runtime.block_on(serving.serve(mailbox.commands));
             }
-            (Err(error), _) => eprintln!("engine {}: {error}", self.url),
-            (_, Err(error)) => eprintln!("engine {}: {error}", self.url),
+            (Err(error), _) => tracing::error!(target: "headway", "engine {}: {error}", self.url),
+            (_, Err(error)) => tracing::error!(target: "headway", "engine {}: {error}", self.url),
         }
     }
 }

@@ -114,7 +114,7 @@ pub fn parse_settings(root: &mut Reader<'_>, config: &Config) -> Settings {
     let submission_enabled = serving.boolean("submission_enabled", true);
     let pause_on_weight_sync = serving.boolean("pause_on_weight_sync", pauses);
     let mut engine_urls = engine_urls(&mut serving);
-    if engine_urls.is_empty() {
+    if engine_urls.is_empty() && !url.is_empty() {
         engine_urls.push(url.trim_end_matches("/v1").to_owned());
     }
     let model_path = Some(serving.string("model_path", "")).filter(|path| !path.is_empty());

@@ -118,10 +118,10 @@ impl Serving {
         let _ = self.events.send(event).await;
     }
 
-    /// Says on stderr what is wrong, once.
+    /// Logs what is wrong, once.
     fn complain(&mut self, why: String) {
         if self.complained.as_ref() != Some(&why) {
-            eprintln!("engine {}: {why}", self.server.url());
+            tracing::warn!(target: "headway", "engine {}: {why}", self.server.url());
             self.complained = Some(why);
         }
     }
