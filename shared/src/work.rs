@@ -115,6 +115,7 @@ impl Work {
             Action::CancelLoad { publication, replica } => {
                 Some(Self::Load { publication, replica })
             }
+            Action::CancelStep { step } => Some(Self::Step(step)),
             _ => None,
         }
     }
@@ -215,10 +216,11 @@ impl Works {
         self.started
     }
 
-    /// What is under way; abandoned loads are not.
+    /// What is under way. Loads and steps that were abandoned are not: their end may come or not.
     pub fn open(&self) -> impl Iterator<Item = (Work, Open)> {
-        let abandoned =
-            |work: &Work, open: &Open| matches!(work, Work::Load { .. }) && open.cancelled;
+        let abandoned = |work: &Work, open: &Open| {
+            matches!(work, Work::Load { .. } | Work::Step(_)) && open.cancelled
+        };
         let all = self.open.iter().map(|(&work, &open)| (work, open));
         all.filter(move |(work, open)| !abandoned(work, open))
     }

@@ -87,6 +87,12 @@ impl Facts {
                     self.steps
                         .insert(step, Training { learner, samples, started: seq, ended: None });
                 }
+                // One that took too long has failed, whatever is said of it later.
+                Action::CancelStep { step } => {
+                    if let Some(step) = self.steps.get_mut(&step) {
+                        step.ended.get_or_insert((seq, false));
+                    }
+                }
                 _ => {}
             }
         }
