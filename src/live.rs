@@ -3,22 +3,22 @@
 use std::env;
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
-use headway_runtime::driver::{self, DriverHandle, Parts, Recovery};
+use headway_runtime::driver::{self, Parts, Recovery};
 use headway_runtime::engine::tch::TchEngine;
 use headway_runtime::gateway;
 use headway_runtime::judge::{Endpoint, Judge, Rule};
 use headway_runtime::model::{self, Shape};
 use headway_runtime::secret::Secret;
 use headway_runtime::shared::version::DeployVersion;
+use headway_runtime::signals::Signals;
 use headway_runtime::tokenizer::Bytes;
 use headway_runtime::trainer::tch::TchTrainer;
 use headway_runtime::{engine, trainer};
 use headway_shared::config::{Config, Settings};
 use headway_shared::id::ReplicaId;
 use headway_shared::time::Span;
-use tokio::signal::unix::{SignalKind, signal};
-use tokio::sync::oneshot;
 
 use crate::commands::run::Args;
 use crate::failure::Failure;
@@ -32,6 +32,8 @@ const MOST_TOKENS: u32 = 128;
 const SLOTS: usize = 64;
 /// Commands that may wait for the engine: more than requests can be under way.
 const COMMAND_ROOM: usize = 4096;
+/// How long clients may take to read their last answers once the run has ended.
+const LAST_ANSWERS: Duration = Duration::from_secs(5);
 /// Requests need the key that this variable holds, if it is set.
 const API_KEY: &str = "HEADWAY_API_KEY";
 /// The admin API needs the token that this variable holds; not set: there is none.
@@ -58,25 +60,23 @@ pub(crate) async fn run(args: &Args, config: Config, settings: &Settings) -> Res
         ..driver::Options::default()
     };
     let started = driver::start(recovery, parts, options).await;
-    let (mut driver, run) = started.map_err(|error| unusable(&error))?;
+    let (driver, run) = started.map_err(|error| unusable(&error))?;
     let options = gateway::Options {
         api_key: secret(API_KEY),
         admin_token: secret(ADMIN_TOKEN),
         max_tokens: MOST_TOKENS,
         ..gateway::Options::default()
     };
-    let (stop, stopped) = oneshot::channel::<()>();
+    let signals = Signals::catch().map_err(Failure::broken)?;
     let router = gateway::router(driver.clone(), Arc::new(Bytes), options);
-    let served = tokio::spawn(gateway::serve(listener, router, async { drop(stopped.await) }));
+    let served = gateway::Serving::start(listener, router);
     terminal::note(&format!(
         "serving at http://{address}/v1, recording to {}",
         args.record.display()
     ));
-    until_told(&mut driver).await.map_err(Failure::broken)?;
-    driver.shut_down(Span::from_secs(args.shutdown_timeout_sec)).await;
-    let ended = run.await.map_err(Failure::broken)?;
-    drop(stop);
-    let _ = served.await;
+    let within = Span::from_secs(args.shutdown_timeout_sec);
+    let ended = signals.wait(driver.clone(), run, within).await.map_err(Failure::broken)?;
+    served.close(LAST_ANSWERS).await;
     let status = driver.status();
     terminal::note(&format!(
         "ended after {}: {} steps, {} samples trained, {} inputs recorded",
@@ -120,15 +120,4 @@ fn beside(record: &Path, suffix: &str) -> std::path::PathBuf {
     let mut name = record.as_os_str().to_owned();
     name.push(suffix);
     name.into()
-}
-
-/// Until a signal comes, or the run cannot go on.
-async fn until_told(driver: &mut DriverHandle) -> std::io::Result<()> {
-    let (mut term, mut int) = (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
-    tokio::select! {
-        _ = term.recv() => {}
-        _ = int.recv() => {}
-        _ = driver.until(|status| status.error.is_some()) => {}
-    }
-    Ok(())
 }

@@ -19,6 +19,7 @@ mod book;
 mod effect;
 mod facts;
 mod handle;
+mod kept;
 mod message;
 mod recovery;
 mod shutdown;
@@ -54,6 +55,7 @@ use shutdown::Ending;
 use turn::{Payload, Turn};
 
 pub use handle::DriverHandle;
+pub use kept::Kept;
 pub use message::{Answer, Arrival, Status, TurnEvent};
 pub use recovery::Recovery;
 pub use start::{DriverError, Options, Parts, start};
@@ -94,6 +96,8 @@ struct Driver {
     saved: Option<(PublicationId, Arc<Weights>)>,
     /// What the step that is about to end has measured.
     metrics: Vec<StepMetric>,
+    /// What engines said of turns that they were not asked for, or that were over.
+    strays: u64,
     /// Who waits for an operator's reply, in order.
     operators: VecDeque<Option<oneshot::Sender<OperatorReply>>>,
 
@@ -165,6 +169,7 @@ impl Driver {
         while let Some(input) = self.followups.pop_front() {
             self.feed(&input);
         }
+        self.forget_given_up();
         self.commit();
         self.show();
     }
@@ -330,6 +335,8 @@ impl Driver {
             committed: self.committed,
             error,
             ending: self.ending.is_some(),
+            kept: self.kept(),
+            strays: self.strays,
         });
     }
 }

@@ -14,6 +14,7 @@
 //! | `model` | the policy in libtorch (feature `torch`) |
 //! | [`tokenizer`] | text to token ids and back |
 //! | [`secret`] | keys and tokens, never shown |
+//! | [`signals`] | what SIGTERM and SIGINT do |
 //! | [`clock`] | the only clock: nanoseconds since the run's start |
 
 pub mod clock;
@@ -24,6 +25,7 @@ pub mod judge;
 #[cfg(feature = "torch")]
 pub mod model;
 pub mod secret;
+pub mod signals;
 pub mod store;
 pub mod tokenizer;
 pub mod trainer;

@@ -23,7 +23,7 @@ use rusqlite::{Connection, OpenFlags, OptionalExtension};
 pub use read::{LiveSample, StoredInput, StoredSnapshot};
 pub use replay::{is_database, replay};
 pub use rows::{Question, Row};
-pub use writer::{Batch, Said, Writer};
+pub use writer::{Batch, Keep, Said, Writer};
 
 /// The version of the tables' layout.
 pub const FORMAT_VERSION: u32 = 1;

@@ -11,17 +11,22 @@
 mod all {
     mod engine;
     mod live;
+    mod process;
     mod trainer;
 
     mod admin;
     mod chat;
     mod crash;
     mod defects;
+    mod garbage;
+    mod given_up;
     mod judges;
     #[cfg(feature = "torch")]
     mod learning;
     mod record;
     mod shutdown;
+    mod signals;
+    mod sync_modes;
     mod weights;
     mod wrong_requests;
 }

@@ -7,7 +7,7 @@ use headway_shared::time::Time;
 use super::Driver;
 use super::message::{Arrival, Completion, TurnEvent, Wish};
 use super::turn::Turn;
-use crate::engine::{EngineEvent, Token, segments};
+use crate::engine::{EngineCommand, EngineEvent, Token, segments};
 use crate::judge::Verdict;
 use crate::store::Row;
 use crate::trainer::TrainerEvent;
@@ -81,12 +81,12 @@ impl Driver {
         at: Time,
     ) {
         let turn = self.turns.get_mut(&request);
-        let Some(turn) =
-            turn.filter(|turn| turn.attempt == attempt && turn.replica == Some(replica))
-        else {
-            return;
-        };
-        turn.broken |= !token.logprob.is_finite();
+        let here = |turn: &&mut Turn| turn.attempt == attempt && turn.replica == Some(replica);
+        let Some(turn) = turn.filter(here) else { return self.strays += 1 };
+        let possible = token.logprob.is_finite() && token.logprob <= 0.0;
+        if !possible || turn.tokens.len() >= turn.sampling.max_tokens as usize {
+            return self.engine_broke_its_word(replica, request, attempt);
+        }
         turn.tokens.push(token);
         turn.first_token.get_or_insert(at);
         if turn.streamed
@@ -97,6 +97,13 @@ impl Driver {
         }
     }
 
+    /// A token that cannot be: its turn has failed, and whatever the engine still makes of it is
+    /// not listened to.
+    fn engine_broke_its_word(&mut self, replica: ReplicaId, request: RequestId, attempt: u32) {
+        self.tell(replica, EngineCommand::Abort { request, attempt });
+        self.generation_ended(replica, request, attempt, Finish::Failed);
+    }
+
     fn generation_ended(
         &mut self,
         replica: ReplicaId,
@@ -104,15 +111,12 @@ impl Driver {
         attempt: u32,
         finish: Finish,
     ) {
-        let turn = self.turns.get_mut(&request).filter(|turn| turn.attempt == attempt);
-        let (finish, first_token, segments) = match turn {
-            Some(turn) if turn.replica == Some(replica) => {
-                turn.replica = None;
-                turn.finish = if turn.broken { Finish::Failed } else { finish };
-                (turn.finish, turn.first_token, segments(&turn.tokens))
-            }
-            _ => (finish, None, segments(&[])),
-        };
+        let turn = self.turns.get_mut(&request);
+        let here = |turn: &&mut Turn| turn.attempt == attempt && turn.replica == Some(replica);
+        // What no replica was asked for ends nothing, least of all a turn on another one.
+        let Some(turn) = turn.filter(here) else { return self.strays += 1 };
+        (turn.replica, turn.finish) = (None, finish);
+        let (first_token, segments) = (turn.first_token, segments(&turn.tokens));
         self.feed(&Input::GenerationEnded { request, attempt, finish, first_token, segments });
         self.forget_if_over(request);
     }
@@ -139,7 +143,7 @@ impl Driver {
     fn trainer_said(&mut self, event: TrainerEvent) {
         let weights = |publication, event| Input::Weights { publication, event };
         match event {
-            // Only the first counts, and the start has seen it.
+            // The start has seen the first; a cancelled step ends with another.
             TrainerEvent::Up { .. } => {}
             TrainerEvent::StepEnded { step, ok, metrics } => {
                 self.metrics = metrics;
@@ -209,7 +213,6 @@ impl Driver {
             sample: None,
             tokens: Vec::new(),
             first_token: None,
-            broken: false,
             finish: Finish::Failed,
         };
         self.turns.insert(request, turn);

@@ -30,10 +30,13 @@ enum Stage {
 const CHECKPOINT_TIME: Span = Span::from_secs(60);
 
 impl Driver {
-    /// Admits nothing more.
+    /// Admits nothing more. Told again, it waits no longer than it is told then, also for the
+    /// checkpoint.
     pub(super) fn begin_shutdown(&mut self, within: Span) {
-        if self.ending.is_none() {
-            let deadline = self.clock.now() + within;
+        let deadline = self.clock.now() + within;
+        if let Some(ending) = &mut self.ending {
+            ending.deadline = ending.deadline.min(deadline);
+        } else {
             self.ending = Some(Ending { deadline, stage: Stage::Draining });
             self.operate(Operator::Pause);
         }

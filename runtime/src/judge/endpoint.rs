@@ -70,7 +70,8 @@ impl Endpoint {
         // Another part of the process may have chosen already.
         let _ = rustls::crypto::ring::default_provider().install_default();
         let timeout = Duration::from_nanos(api.timeout.as_nanos());
-        let client = Client::builder();
+        // A key and a conversation go nowhere but where the settings say.
+        let client = Client::builder().redirect(reqwest::redirect::Policy::none());
         let client = if timeout.is_zero() { client } else { client.timeout(timeout) };
         Ok(Self {
             client: client.build()?,
@@ -146,7 +147,10 @@ impl Judge for Endpoint {
 
 /// `None` for everything that is no answer: an error, a status, another format, too much.
 async fn answer(request: reqwest::RequestBuilder) -> Option<Answer> {
-    let mut response = request.send().await.ok()?.error_for_status().ok()?;
+    let mut response = request.send().await.ok()?;
+    if !response.status().is_success() {
+        return None;
+    }
     let mut bytes = Vec::new();
     while let Some(chunk) = response.chunk().await.ok()? {
         if bytes.len() + chunk.len() > MOST_BYTES {
