@@ -1,6 +1,6 @@
 # `make test` is the whole truth; the others are its parts and helpers.
 
-.PHONY: test lint doc unit same-bytes test-torch bless bench
+.PHONY: test lint doc unit same-bytes test-torch test-cuda bless bench
 
 test: lint doc unit same-bytes
 
@@ -24,6 +24,11 @@ test-torch:
 	scripts/libtorch.sh
 	cargo clippy -p headway-runtime -p headway --features torch --all-targets --locked -- -D warnings
 	cargo test -p headway-runtime --features torch --lib --tests --locked
+
+# The same tests of model, engine and trainer on a GPU, where libtorch finds one.
+test-cuda:
+	scripts/libtorch.sh
+	scripts/test_cuda.sh
 
 # Rewrites what tests compare with: generated pages, golden digests, the README's outputs.
 # Read the difference before you commit it.

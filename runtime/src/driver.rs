@@ -184,7 +184,9 @@ impl Driver {
 
     fn take_wishes(&mut self) -> bool {
         for taken in 0..TURN_OF_EACH {
-            if let Ok(request) = self.leavers.try_recv() {
+            if !self.is_closed()
+                && let Ok(request) = self.leavers.try_recv()
+            {
                 self.client_left(request);
             } else if self.takes_wishes()
                 && let Ok(wish) = self.wishes.try_recv()
@@ -198,27 +200,32 @@ impl Driver {
     }
 
     fn takes_wishes(&self) -> bool {
-        self.rows.len() < MOST_UNCOMMITTED
+        self.rows.len() < MOST_UNCOMMITTED && !self.is_closed()
     }
 
     /// Time has passed.
     fn tick(&mut self) -> bool {
-        let due = self.scheduler.poll_timeout().is_some_and(|time| time <= self.clock.now());
+        let due = self.timeout().is_some_and(|time| time <= self.clock.now());
         if due {
             self.feed(&Input::Tick);
         }
         due
     }
 
+    /// When time is something that happens.
+    fn timeout(&self) -> Option<Time> {
+        self.scheduler.poll_timeout().filter(|_| !self.is_closed())
+    }
+
     async fn wait(&mut self) {
-        let deadline = [self.scheduler.poll_timeout(), self.ending_deadline()];
+        let deadline = [self.timeout(), self.ending_deadline()];
         let deadline = deadline.into_iter().flatten().min();
         let timer = tokio::time::sleep_until(self.clock.instant(deadline.unwrap_or(Time::MAX)));
-        let takes_wishes = self.takes_wishes();
+        let (takes_wishes, takes_leavers) = (self.takes_wishes(), !self.is_closed());
         tokio::select! {
             biased;
             Some(completion) = self.completions.recv() => self.complete(completion),
-            Some(request) = self.leavers.recv() => self.client_left(request),
+            Some(request) = self.leavers.recv(), if takes_leavers => self.client_left(request),
             Some(wish) = self.wishes.recv(), if takes_wishes => self.grant(wish),
             () = timer => {}
         }

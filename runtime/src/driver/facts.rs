@@ -16,11 +16,12 @@ impl Driver {
     /// Something that was started has come to an end, or goes on.
     pub(super) fn complete(&mut self, completion: Completion) {
         match completion {
+            Completion::Committed(last) => self.committed(last),
+            Completion::CommitFailed(why) => self.commit_failed(&why),
+            _ if self.is_closed() => {}
             Completion::Engine(replica, event) => self.engine_said(replica, event),
             Completion::Trainer(event) => self.trainer_said(event),
             Completion::Vote(vote, verdict) => self.vote_ended(vote, verdict),
-            Completion::Committed(last) => self.committed(last),
-            Completion::CommitFailed(why) => self.commit_failed(&why),
         }
     }
 

@@ -42,6 +42,11 @@ impl Driver {
         }
     }
 
+    /// The last snapshot is taken: nothing that happens now is handled any more.
+    pub(super) fn is_closed(&self) -> bool {
+        self.ending.is_some_and(|ending| ending.stage == Stage::Committing)
+    }
+
     pub(super) fn ending_deadline(&self) -> Option<Time> {
         self.ending.filter(|ending| ending.stage != Stage::Committing).map(|e| e.deadline)
     }

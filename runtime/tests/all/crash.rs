@@ -119,13 +119,13 @@ async fn revive(folder: &Path, acknowledged: &[u64]) {
     }
     live.until(|status| status.ledger.steps > steps).await;
     live.until(|status| status.gauges.votes == 0).await;
-    let status = live.until(|status| status.committed == status.inputs).await;
-    let ledger = status.ledger;
+    let driver = live.driver.clone();
+    let (ended, record) = live.end().await;
+    ended.unwrap();
+    let ledger = driver.status().ledger;
     let discarded = ledger.discarded.iter().sum::<u64>();
     let accounted = ledger.trained + discarded + ledger.outstanding() + ledger.parked();
     assert_eq!(ledger.admitted, accounted, "the ledger balances");
-    let (ended, record) = live.end().await;
-    ended.unwrap();
     let count = |what: &str| -> i64 {
         query(&record, &format!("SELECT count(*) FROM samples WHERE {what}"))
     };

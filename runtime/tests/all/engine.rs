@@ -36,6 +36,8 @@ struct State {
     loads: LoadScript,
     dies: bool,
     panics: bool,
+    /// It does not come up yet.
+    waits: bool,
     silent: bool,
     /// What it says out of the blue.
     says: Vec<EngineEvent>,
@@ -51,9 +53,21 @@ impl EngineControl {
     pub(super) fn new() -> Self {
         let (steps_left, loads, dies) = (None, LoadScript::Good, false);
         let (panics, silent, says, aborted) = (false, false, Vec::new(), Vec::new());
-        let generating = 0;
-        let state = State { steps_left, loads, dies, panics, silent, says, aborted, generating };
-        Self(Arc::new((Mutex::new(state), Condvar::new())))
+        let (waits, generating) = (false, 0);
+        Self(Arc::new((
+            Mutex::new(State {
+                steps_left,
+                loads,
+                dies,
+                panics,
+                waits,
+                silent,
+                says,
+                aborted,
+                generating,
+            }),
+            Condvar::new(),
+        )))
     }
 
     fn change<T>(&self, change: impl FnOnce(&mut State) -> T) -> T {
@@ -92,6 +106,11 @@ impl EngineControl {
     /// The requests that it was told to abort.
     pub(super) fn aborted(&self) -> Vec<RequestId> {
         self.change(|state| state.aborted.clone())
+    }
+
+    /// Comes up only when it is told to, or does.
+    pub(super) fn comes_up(&self, now: bool) {
+        self.change(|state| state.waits = !now);
     }
 
     /// Hears and says nothing until what it returns is dropped.
@@ -155,6 +174,9 @@ impl Engine for Scripted {
         let version = RolloutVersion::stamped_by(deploy);
         let Self { control, .. } = self;
         let mut running = Running { mailbox, control, version, turns: vec![], hanging: None };
+        while running.control.change(|state| state.waits) {
+            running.control.breathe();
+        }
         running.say(EngineEvent::Up { deploy });
         while running.step() {}
     }

@@ -73,6 +73,7 @@ impl Setup {
         let (mut engines, mut links) = (Vec::new(), Vec::new());
         for replica in 0..self.replicas {
             let control = EngineControl::new();
+            control.comes_up(false);
             let script = Scripted { control: control.clone(), version: 0 };
             links.push(engine::spawn(ReplicaId(replica), clock, 1024, script).unwrap());
             engines.push(control);
@@ -87,8 +88,12 @@ impl Setup {
             trainer: trainer::spawn(clock, script).unwrap(),
         };
         let (mut driver, run) = driver::start(recovery, parts, self.driver).await?;
-        let all = self.replicas;
-        driver.until(|status| status.gauges.replicas_up == all).await.unwrap();
+        // One after the other, so that the core knows them in this order.
+        for (before, engine) in (0..).zip(&engines) {
+            driver.until(|status| status.gauges.replicas_up == before).await.unwrap();
+            engine.comes_up(true);
+        }
+        driver.until(|status| status.gauges.replicas_up == self.replicas).await.unwrap();
         let (listener, address) = gateway::listen("127.0.0.1", 0).await.unwrap();
         let router = gateway::router(driver.clone(), Arc::new(Bytes), self.gateway);
         let served = gateway::Serving::start(listener, router);

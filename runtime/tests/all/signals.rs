@@ -53,7 +53,12 @@ fn begin(dir: &tempfile::TempDir, within: u64) -> (Child, String) {
 }
 
 async fn ask(url: &str, session: &str, text: &str) -> reqwest::Response {
-    let body = turn(session, text);
+    ask_as("main", url, session, text).await
+}
+
+async fn ask_as(kind: &str, url: &str, session: &str, text: &str) -> reqwest::Response {
+    let mut body = turn(session, text);
+    body["turn_type"] = kind.into();
     client().post(format!("{url}/v1/chat/completions")).json(&body).send().await.unwrap()
 }
 
@@ -149,7 +154,7 @@ async fn after_a_pause_longer_than_every_limit_what_is_due_times_out_and_the_run
     let never: Vec<_> = (0..50)
         .map(|number| {
             let url = url.clone();
-            tokio::spawn(async move { ask(&url, &format!("c{number}"), "hang").await })
+            tokio::spawn(async move { ask_as("side", &url, &format!("c{number}"), "hang").await })
         })
         .collect();
     signal(&child, "STOP");

@@ -46,6 +46,13 @@ async fn begin_long_turns(live: &Live) -> Vec<reqwest::Response> {
     streams
 }
 
+/// One step, whose weights are published, and no second one.
+async fn train_once(live: &Live) {
+    live.trainer.hold(false);
+    live.until(|status| status.ledger.steps == 1).await;
+    live.trainer.hold(true);
+}
+
 async fn is_refused(live: &Live) {
     let refused = live.ask(&turn("e", "hello")).await;
     assert_eq!(refused.status(), 503);
@@ -75,7 +82,7 @@ async fn a_mode_that_pauses_refuses_inside_its_window_alone() {
         fill_a_batch(&live).await;
         let streams = begin_long_turns(&live).await;
         assert!(!live.driver.status().gauges.closed, "{mode}: not before the window");
-        live.trainer.hold(false);
+        train_once(&live).await;
         live.until(|status| status.gauges.closed).await;
         is_refused(&live).await;
         // A mode that drains loads only then; frozen turns stand still until they are loaded.
@@ -88,6 +95,7 @@ async fn a_mode_that_pauses_refuses_inside_its_window_alone() {
         live.until(|status| status.ledger.publications == 1 && !status.gauges.closed).await;
         let after = live.ask(&turn("e", "hello")).await;
         assert_eq!(after.headers()["x-policy-versions"], "1:6", "{mode}");
+        live.trainer.hold(false);
         assert_eq!(end(live).await, [segments, segments], "{mode}");
     }
 }
@@ -99,8 +107,7 @@ async fn weights_that_change_in_flight_close_nothing() {
     live.engines.iter().for_each(|engine| engine.loads(LoadScript::Waits));
     fill_a_batch(&live).await;
     let streams = begin_long_turns(&live).await;
-    live.trainer.hold(false);
-    live.until(|status| status.ledger.steps == 1).await;
+    train_once(&live).await;
     let asked = live.begin(&turn("e", "hello"));
     live.until(|status| status.gauges.running == 3).await;
     live.engines.iter().for_each(|engine| engine.loads(LoadScript::Good));
@@ -111,6 +118,7 @@ async fn weights_that_change_in_flight_close_nothing() {
         assert!(stream.text().await.unwrap().contains("\"finish_reason\":\"stop\""));
     }
     assert_eq!(live.driver.status().ledger.refused.iter().sum::<u64>(), 0);
+    live.trainer.hold(false);
     assert_eq!(end(live).await, ["[[0,10],[1,21]]"; 2]);
 }
 
@@ -121,8 +129,7 @@ async fn replicas_that_load_one_after_the_other_leave_one_that_serves() {
     live.engines.iter().for_each(|engine| engine.loads(LoadScript::Waits));
     fill_a_batch(&live).await;
     let streams = begin_long_turns(&live).await;
-    live.trainer.hold(false);
-    live.until(|status| status.ledger.steps == 1).await;
+    train_once(&live).await;
     // The first one drains, then loads; the second serves meanwhile.
     live.engines[1].hold(false);
     for place in [0, 1] {
@@ -143,6 +150,7 @@ async fn replicas_that_load_one_after_the_other_leave_one_that_serves() {
         assert!(stream.text().await.unwrap().contains("\"finish_reason\":\"stop\""));
     }
     assert_eq!(live.driver.status().ledger.refused.iter().sum::<u64>(), 0);
+    live.trainer.hold(false);
     assert_eq!(end(live).await, ["[[0,31]]"; 2]);
 }
 
