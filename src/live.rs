@@ -8,7 +8,7 @@ use std::time::Duration;
 use headway_runtime::driver::{self, Parts, Recovery};
 use headway_runtime::engine::tch::TchEngine;
 use headway_runtime::gateway;
-use headway_runtime::judge::{Endpoint, Judge, Rule};
+use headway_runtime::judge;
 use headway_runtime::model::{self, Shape};
 use headway_runtime::secret::Secret;
 use headway_runtime::shared::version::DeployVersion;
@@ -41,7 +41,8 @@ const ADMIN_TOKEN: &str = "HEADWAY_ADMIN_TOKEN";
 
 /// Runs until the run ends, or is told to by SIGTERM or SIGINT.
 pub(crate) async fn run(args: &Args, config: Config, settings: &Settings) -> Result<(), Failure> {
-    let judge = judge(args, settings)?;
+    let variable = |name: &str| env::var(name).ok();
+    let judge = judge::of(&config, settings, variable).map_err(Failure::input)?;
     let (host, port) = (config.policy_serving.host.clone(), config.policy_serving.port);
     let listening = gateway::listen(&host, port).await;
     let (listener, address) = listening.map_err(|error| {
@@ -54,9 +55,13 @@ pub(crate) async fn run(args: &Args, config: Config, settings: &Settings) -> Res
         Failure::input(format!("{}: {error}\nhelp: {help}", args.record.display()))
     };
     let recovery = Recovery::open(&args.record, config).map_err(|error| unusable(&error))?;
+    if let Some(taken) = recovery.taken_over() {
+        terminal::note(&format!("{}: {taken}", args.record.display()));
+    }
     let parts = parts(args, judge, &recovery)?;
     let options = driver::Options {
         submission_enabled: settings.serving.submission_enabled,
+        log_logprob_diff: settings.logging.log_rollout_logprob_diff,
         ..driver::Options::default()
     };
     let started = driver::start(recovery, parts, options).await;
@@ -89,17 +94,8 @@ fn secret(variable: &str) -> Option<Secret> {
     env::var(variable).ok().and_then(|text| Secret::new(&text))
 }
 
-fn judge(args: &Args, settings: &Settings) -> Result<Arc<dyn Judge>, Failure> {
-    if args.exact {
-        return Ok(Arc::new(Rule::exact()));
-    }
-    let variable = |name: &str| env::var(name).ok();
-    let endpoint = Endpoint::new(&settings.api, &settings.judge, variable);
-    Ok(Arc::new(endpoint.map_err(Failure::input)?))
-}
-
 /// The policy, from the newest checkpoint beside the record.
-fn parts(args: &Args, judge: Arc<dyn Judge>, recovery: &Recovery) -> Result<Parts, Failure> {
+fn parts(args: &Args, judge: Arc<dyn judge::Judge>, recovery: &Recovery) -> Result<Parts, Failure> {
     let device = model::device(&args.device).map_err(Failure::input)?;
     let shape = Shape::tiny(i64::from(Bytes::VOCABULARY), POSITIONS);
     let fresh = Arc::new(shape.random(args.seed));

@@ -21,10 +21,13 @@ mod facts;
 mod handle;
 mod kept;
 mod message;
+mod narrator;
 mod recovery;
 mod shutdown;
 mod start;
+mod trajectory;
 mod turn;
+mod upgrade;
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -51,14 +54,17 @@ use crate::trainer::{StepMetric, TrainerCommand};
 use book::Book;
 use effect::Effect;
 use message::{Completion, Wish};
+use narrator::Narrator;
 use shutdown::Ending;
 use turn::{Payload, Turn};
 
 pub use handle::DriverHandle;
 pub use kept::Kept;
 pub use message::{Answer, Arrival, Status, TurnEvent};
+pub use narrator::{LOGPROB_DIFF, StepSummary};
 pub use recovery::Recovery;
 pub use start::{DriverError, Options, Parts, start};
+pub use upgrade::TakenOver;
 
 /// How many completions, then how many wishes, are taken before the other kind is looked at.
 const TURN_OF_EACH: usize = 64;
@@ -71,6 +77,7 @@ struct Driver {
     clock: Clock,
     scheduler: Scheduler,
     observer: Observer,
+    narrator: Narrator,
     decisions: Decisions,
     book: Book,
 
@@ -90,8 +97,8 @@ struct Driver {
     groups: GroupNames,
     turns: BTreeMap<RequestId, Turn>,
     samples: BTreeMap<SampleId, Payload>,
-    /// Samples of each session whose next state has not been seen.
-    awaiting: BTreeMap<SessionId, Vec<SampleId>>,
+    /// Turns of each session whose next state has not been seen: the sample, and which turn of it.
+    awaiting: BTreeMap<SessionId, Vec<(SampleId, usize)>>,
     votes: BTreeMap<VoteId, AbortHandle>,
     saved: Option<(PublicationId, Arc<Weights>)>,
     /// What the step that is about to end has measured.
@@ -107,6 +114,8 @@ struct Driver {
     writer: Writer,
     /// The number of the next input.
     seq: u64,
+    /// How many inputs precede the newest snapshot.
+    snapshot_at: u64,
     /// Inputs on disk.
     committed: u64,
     /// A batch is being committed.
@@ -172,6 +181,13 @@ impl Driver {
         self.forget_given_up();
         self.commit();
         self.show();
+        self.narrate();
+    }
+
+    /// Writes to the log what there is to say.
+    fn narrate(&mut self) {
+        self.narrator.look(self.clock.now(), &self.scheduler);
+        self.narrator.take().iter().for_each(narrator::Note::log);
     }
 
     fn take_completions(&mut self) -> bool {
@@ -218,7 +234,8 @@ impl Driver {
     }
 
     async fn wait(&mut self) {
-        let deadline = [self.timeout(), self.ending_deadline()];
+        let speaks = Some(self.narrator.due());
+        let deadline = [self.timeout(), self.ending_deadline(), speaks];
         let deadline = deadline.into_iter().flatten().min();
         let timer = tokio::time::sleep_until(self.clock.instant(deadline.unwrap_or(Time::MAX)));
         let (takes_wishes, takes_leavers) = (self.takes_wishes(), !self.is_closed());
@@ -244,6 +261,8 @@ impl Driver {
         let digest = self.decisions.add(now, &actions);
         let training = self.book.step;
         self.observer.observe(now, input, &actions, &self.scheduler);
+        self.narrator.observe(now, input, &actions, &self.scheduler, &self.metrics);
+        tracing::trace!(target: "headway", seq, actions = actions.len(), "an input");
         self.book.observe(input, &actions);
         let input_row =
             Row::Input { seq, at: now, input: Box::new(input.clone()), actions: digest };
@@ -299,7 +318,7 @@ impl Driver {
             let sample = Box::new(resolved.sample.clone());
             self.samples.remove(&sample.id);
             if let Some(waiting) = self.awaiting.get_mut(&sample.session) {
-                waiting.retain(|id| *id != sample.id);
+                waiting.retain(|(id, _)| *id != sample.id);
                 if waiting.is_empty() {
                     self.awaiting.remove(&sample.session);
                 }
@@ -310,10 +329,10 @@ impl Driver {
 
     /// The state as it is now, for a restart.
     fn snapshot(&mut self) {
-        let core = snapshot::to_bytes(&self.scheduler);
-        let book = postcard::to_stdvec(&self.book);
-        if let (Ok(core), Ok(book)) = (core, book) {
+        if let Ok(core) = snapshot::to_bytes(&self.scheduler) {
+            let book = self.book.to_bytes();
             self.append(Row::Snapshot { inputs: self.seq, core, book });
+            self.snapshot_at = self.seq;
         }
     }
 
@@ -340,6 +359,8 @@ impl Driver {
             waits_for: self.scheduler.stall().to_string(),
             inputs: self.seq,
             committed: self.committed,
+            publishing: self.scheduler.publishing(),
+            failed_votes: self.narrator.failed_votes(),
             error,
             ending: self.ending.is_some(),
             kept: self.kept(),

@@ -1,5 +1,9 @@
 //! Text to token ids and back.
 
+mod symbols;
+
+pub use symbols::Symbols;
+
 /// One message of a conversation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Message {

@@ -19,18 +19,24 @@ use crate::clock::Clock;
 use crate::driver::Point;
 use crate::engine::Weights;
 
+mod sequences;
 #[cfg(feature = "torch")]
 pub mod tch;
 
-/// A sample as the trainer sees it: the prompt and what was generated, token by token. The four
+pub use sequences::{advantages, by_sample};
+
+/// A sample as the trainer sees it: the prompts and what was generated, token by token. The four
 /// lists are equally long.
+///
+/// A trajectory whose turns are not one sequence comes as several of these in a row, with the same
+/// identity, group, reward and mask: they count as one sample (see [`advantages`]).
 #[derive(Clone, Debug, PartialEq)]
 pub struct TrainSample {
     /// The sample.
     pub id: SampleId,
     /// Its group, where `group_size` is above 1.
     pub group: Option<GroupId>,
-    /// Every token, the prompt's included.
+    /// Every token: prompts, what was generated, and what followed it.
     pub tokens: Vec<u32>,
     /// Which tokens the policy generated: only these carry loss.
     pub loss_mask: Vec<bool>,

@@ -18,15 +18,19 @@ mod all {
     mod chat;
     mod crash;
     mod defects;
+    mod environment;
     mod garbage;
     mod given_up;
     mod judges;
     #[cfg(feature = "torch")]
     mod learning;
+    mod openai_client;
     mod record;
     mod shutdown;
     mod signals;
     mod sync_modes;
+    mod trajectories;
+    mod trajectories_killed;
     mod weights;
     mod wrong_requests;
 }

@@ -179,7 +179,7 @@ pub enum RunError {
 pub enum OperatorReply {
     /// Done.
     Done,
-    /// The configuration is invalid; nothing was changed.
+    /// The configuration is invalid, or the run has ended; nothing was changed.
     Rejected,
 }
 

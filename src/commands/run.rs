@@ -1,7 +1,9 @@
 //! `headway run`
 
+use std::env;
 use std::path::PathBuf;
 
+use headway_runtime::log::{self, Format, Level};
 use headway_shared::config::{Config, Layers, Settings, load_live};
 
 use crate::failure::Failure;
@@ -10,6 +12,9 @@ use crate::{live, terminal};
 
 /// The engine of this build, in `[policy_serving]` and `[policy_training]`.
 const ENGINE: &str = "tch";
+
+/// How much is logged, where no option says it.
+const LOG: &str = "HEADWAY_LOG";
 
 /// Serve, judge and train a policy live, with a record of every decision
 #[derive(clap::Args)]
@@ -32,10 +37,13 @@ pub(crate) struct Args {
     /// Seed of the weights that a new run begins with
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub(crate) seed: u64,
-    /// Judge by a rule, not by the endpoint: a turn is worth 1 if it is its request's
-    /// metadata.answer, else 0
+    /// How much is written to stderr: off, error, warn, info, debug or trace [default: the
+    /// variable HEADWAY_LOG, else info]
+    #[arg(long, value_name = "LEVEL")]
+    log: Option<Level>,
+    /// Write it as JSON, an object a line
     #[arg(long)]
-    pub(crate) exact: bool,
+    log_json: bool,
     /// How long what runs may take to end once the run is told to
     #[arg(long, value_name = "SECONDS", default_value_t = 30)]
     pub(crate) shutdown_timeout_sec: u64,
@@ -44,8 +52,20 @@ pub(crate) struct Args {
 /// Runs the command.
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     let (config, settings) = load(args)?;
+    let format = if args.log_json { Format::Json } else { Format::Text };
+    log::start(level(args)?, format);
     let runtime = tokio::runtime::Runtime::new().map_err(Failure::broken)?;
     runtime.block_on(live::run(args, config, &settings))
+}
+
+fn level(args: &Args) -> Result<Level, Failure> {
+    match (args.log, env::var(LOG)) {
+        (Some(level), _) => Ok(level),
+        (None, Err(_)) => Ok(Level::default()),
+        (None, Ok(text)) => text.parse().map_err(|help| {
+            Failure::input(format!("the variable {LOG} is no level\nhelp: {help}"))
+        }),
+    }
 }
 
 fn load(args: &Args) -> Result<(Config, Settings), Failure> {

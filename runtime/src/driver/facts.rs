@@ -6,6 +6,7 @@ use headway_shared::time::Time;
 
 use super::Driver;
 use super::message::{Arrival, Completion, TurnEvent, Wish};
+use super::narrator::Note;
 use super::turn::Turn;
 use crate::engine::{EngineCommand, EngineEvent, Token, segments};
 use crate::judge::Verdict;
@@ -42,6 +43,9 @@ impl Driver {
             Wish::Summary(asker) => {
                 let summary = self.observer.summary(self.clock.now(), &self.scheduler);
                 let _ = asker.send(summary);
+            }
+            Wish::Steps(asker) => {
+                let _ = asker.send(self.narrator.steps().iter().cloned().collect());
             }
             Wish::Shutdown(within) => self.begin_shutdown(within),
         }
@@ -171,6 +175,7 @@ impl Driver {
     /// What it was doing has failed, and the run ends: nothing would ever be trained again.
     fn trainer_down(&mut self) {
         self.trainer_down = true;
+        self.narrator.say(Note::Failed { why: "the trainer is down".to_owned() });
         if let Some(step) = self.book.step {
             self.feed(&Input::StepEnded { step, ok: false });
         }
@@ -184,21 +189,22 @@ impl Driver {
     }
 
     fn vote_ended(&mut self, vote: VoteId, verdict: Verdict) {
-        self.votes.remove(&vote);
-        let Verdict { outcome, tokens, judge_version } = verdict;
+        let awaited = self.votes.remove(&vote).is_some();
+        let Verdict { outcome, tokens, judge_version, trouble } = verdict;
+        // One that was cancelled brings none because nobody waits for it.
+        if let Some(trouble) = trouble.filter(|_| awaited) {
+            self.narrator.trouble(self.clock.now(), trouble);
+        }
         self.feed(&Input::VoteEnded { vote, outcome, tokens, judge_version });
     }
 
     fn arrived(&mut self, arrival: Arrival) {
         let request = arrival.request;
-        let session = self.session(arrival.session, arrival.last);
+        // Until the last turn of a trajectory is served, its session can be asked for again.
+        let keeps_name = arrival.last && self.trajectories();
+        let session = self.session(arrival.session, arrival.last && !keeps_name);
         if let Some(text) = arrival.next_state {
-            for sample in self.awaiting.remove(&session).unwrap_or_default() {
-                if let Some(payload) = self.samples.get_mut(&sample) {
-                    payload.next_state = Some(text.clone());
-                    self.append(Row::NextState { sample, text: text.clone() });
-                }
-            }
+            self.next_state(session, &text);
         }
         let group = arrival.group.map(|name| self.group(name));
         let prompt = arrival.question.prompt.len();
@@ -208,6 +214,7 @@ impl Driver {
             question: arrival.question,
             sampling: arrival.sampling,
             streamed: arrival.streamed,
+            last: keeps_name,
             events: Some(arrival.events),
             attempt: 0,
             replica: None,
@@ -263,9 +270,11 @@ impl Driver {
     /// The client has gone; it may have been answered.
     pub(super) fn client_left(&mut self, request: RequestId) {
         let Some(turn) = self.turns.get_mut(&request) else { return };
+        let ends = turn.last.then_some(turn.session);
         if turn.events.take().is_some() {
             self.feed(&Input::ClientLeft { request });
             self.forget_if_over(request);
+            self.end_name(ends);
         }
     }
 

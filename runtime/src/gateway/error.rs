@@ -115,6 +115,9 @@ impl ApiError {
 
 impl IntoResponse for ApiError {
     fn into_response(self) -> Response {
+        // Not its message, which can quote the request.
+        let (status, code) = (self.status.as_u16(), self.code);
+        tracing::debug!(target: "headway", status, code, "a request is answered with an error");
         let mut response = (self.status, Json(json!({"error": self.object()}))).into_response();
         let Self { status, retry_after, .. } = self;
         if let Some(seconds) = retry_after {

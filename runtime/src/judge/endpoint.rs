@@ -3,12 +3,12 @@
 use std::time::Duration;
 
 use headway_shared::config::{Api, Judge as JudgeSettings};
-use headway_shared::input::{Score, VoteOutcome};
+use headway_shared::input::Score;
 use reqwest::Client;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::{Case, Judge, Verdict, Vote};
+use super::{Case, Judge, Trouble, Verdict, Vote};
 use crate::secret::Secret;
 
 /// What the judge is told to do.
@@ -132,33 +132,41 @@ impl Judge for Endpoint {
         let request = self.client.post(&self.url).bearer_auth(self.key.reveal());
         let request = request.json(&self.body(&case));
         Box::pin(async move {
-            let failed = Verdict { outcome: VoteOutcome::Failed, tokens: 0, judge_version: 0 };
-            let Some(answer) = answer(request).await else { return failed };
+            let answer = match answer(request).await {
+                Ok(answer) => answer,
+                Err(trouble) => return Verdict::none(trouble),
+            };
             let said = answer.choices.first().and_then(|c| c.message.content.as_deref());
             let score = said.and_then(boxed);
-            Verdict {
-                outcome: score.map_or(VoteOutcome::Invalid, VoteOutcome::Score),
-                tokens: answer.usage.map_or(0, |usage| usage.total_tokens),
-                judge_version: 0,
-            }
+            let verdict = score.map_or(Verdict::none(Trouble::NoScore), Verdict::score);
+            Verdict { tokens: answer.usage.map_or(0, |usage| usage.total_tokens), ..verdict }
         })
     }
 }
 
-/// `None` for everything that is no answer: an error, a status, another format, too much.
-async fn answer(request: reqwest::RequestBuilder) -> Option<Answer> {
-    let mut response = request.send().await.ok()?;
+/// What an error of the client means; its own text can hold the URL, and with it a password.
+fn trouble(error: &reqwest::Error) -> Trouble {
+    match error.is_timeout() {
+        true => Trouble::Slow,
+        false if error.is_connect() => Trouble::Unreachable,
+        false => Trouble::BrokenOff,
+    }
+}
+
+/// An error for everything that is no answer: no connection, a status, another format, too much.
+async fn answer(request: reqwest::RequestBuilder) -> Result<Answer, Trouble> {
+    let mut response = request.send().await.map_err(|error| trouble(&error))?;
     if !response.status().is_success() {
-        return None;
+        return Err(Trouble::Status(response.status().as_u16()));
     }
     let mut bytes = Vec::new();
-    while let Some(chunk) = response.chunk().await.ok()? {
+    while let Some(chunk) = response.chunk().await.map_err(|error| trouble(&error))? {
         if bytes.len() + chunk.len() > MOST_BYTES {
-            return None;
+            return Err(Trouble::Unreadable);
         }
         bytes.extend_from_slice(&chunk);
     }
-    serde_json::from_slice(&bytes).ok()
+    serde_json::from_slice(&bytes).map_err(|_| Trouble::Unreadable)
 }
 
 /// The last `\boxed{1|0|-1}`, as a score.

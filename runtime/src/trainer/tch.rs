@@ -96,7 +96,7 @@ impl Trainer for TchTrainer {
         // To return is to be down.
         let mut learner = match self.begin() {
             Ok(begun) => begun,
-            Err(error) => return eprintln!("trainer: {error}"),
+            Err(error) => return tracing::error!(target: "headway", "the trainer: {error}"),
         };
         let mut event = Some(up(&learner));
         loop {
@@ -109,7 +109,7 @@ impl Trainer for TchTrainer {
                 None | Some(TrainerCommand::Shutdown) => return,
                 Some(command) => match self.obey(command, &mut learner) {
                     Ok(said) => event = said,
-                    Err(error) => return eprintln!("trainer: {error}"),
+                    Err(error) => return tracing::error!(target: "headway", "the trainer: {error}"),
                 },
             }
         }
@@ -145,7 +145,7 @@ impl TchTrainer {
                 Some(match learner.weights_of(version) {
                     Ok(weights) => TrainerEvent::Saved { publication, weights: Arc::new(weights) },
                     Err(error) => {
-                        eprintln!("trainer: {publication} could not be exported: {error}");
+                        tracing::error!(target: "headway", "{publication} could not be exported: {error}");
                         TrainerEvent::SaveFailed { publication }
                     }
                 })
@@ -156,7 +156,7 @@ impl TchTrainer {
                 match checkpoint::write(folder, learner, &self.probe) {
                     Ok(()) => Some(TrainerEvent::Checkpointed { version }),
                     Err(error) => {
-                        eprintln!("trainer: no checkpoint of {version}: {error}");
+                        tracing::error!(target: "headway", "no checkpoint of {version}: {error}");
                         None
                     }
                 }
@@ -195,7 +195,7 @@ impl TchTrainer {
         let (ok, metrics) = match learner.train(step, &habits) {
             Ok(metrics) => (true, metrics),
             Err(error) => {
-                eprintln!("trainer: {} failed: {error}", step.step);
+                tracing::error!(target: "headway", "{} failed: {error}", step.step);
                 (false, Vec::new())
             }
         };

@@ -129,6 +129,16 @@ impl EngineControl {
         assert!(!late.timed_out(), "{} turns are being generated", state.generating);
     }
 
+    /// Waits until the tokens that it may generate are there.
+    pub(super) fn wait_until_held(&self) {
+        let (lock, changed) = &*self.0;
+        let waits = |state: &mut State| state.steps_left != Some(0);
+        let state = lock.lock().unwrap();
+        let (state, late) =
+            changed.wait_timeout_while(state, Duration::from_secs(20), waits).unwrap();
+        assert!(!late.timed_out(), "{:?} tokens are left", state.steps_left);
+    }
+
     /// A pause between two looks at the commands.
     fn breathe(&self) {
         let (lock, changed) = &*self.0;

@@ -6,9 +6,10 @@ use std::time::Duration;
 
 use headway_runtime::driver::{self, DriverError, DriverHandle, Parts, Recovery, Status};
 use headway_runtime::gateway;
-use headway_runtime::judge::{Judge, Rule};
+use headway_runtime::judge::Judge;
 use headway_runtime::shared::config::{Config, Layers, load_config};
 use headway_runtime::shared::id::ReplicaId;
+use headway_runtime::shared::rule::Rule;
 use headway_runtime::shared::time::Span;
 use headway_runtime::tokenizer::Bytes;
 use headway_runtime::{engine, trainer};

@@ -8,10 +8,11 @@ use super::reader::Reader;
 use super::sections::Config;
 use crate::time::Span;
 
-/// `api`: one OpenAI-compatible endpoint for judges, policy and scripts.
+/// `api`: one OpenAI-compatible endpoint for judges, policy and scripts. Where a rule judges, none
+/// is needed, and what is not given is empty.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Api {
-    /// Its URL, always with `/v1` at the end and no slash behind.
+    /// Its URL, with `/v1` at the end and no slash behind; empty: not given.
     pub base_url: String,
     /// The name of the environment variable that holds the key. The key itself is in no file.
     pub api_key_env: String,
@@ -87,8 +88,9 @@ pub fn has_settings(root: &Table) -> bool {
 /// [`check_sections`]. `config` is what its scheduling sections say.
 pub fn parse_settings(root: &mut Reader<'_>, config: &Config) -> Settings {
     let pauses = config.policy_serving.sync_mode.pauses();
+    let asked = config.reward_judging.rule.is_empty();
     let mut api = root.table("api");
-    let (url, variable) = (base_url(&mut api), api_key_env(&mut api));
+    let (url, variable) = (base_url(&mut api, asked), api_key_env(&mut api, asked));
     let timeout = api.span_sec("timeout_sec", Span::from_secs(60));
     api.finish();
 
@@ -98,7 +100,9 @@ pub fn parse_settings(root: &mut Reader<'_>, config: &Config) -> Settings {
     serving.finish();
 
     let mut judge = root.table("judge");
-    judge.require("model", "\"the judge's model\"");
+    if asked {
+        judge.require("model", "\"the judge's model\"");
+    }
     let model = judge.string("model", "");
     let temperature = judge.float("temperature", 0.0, 0.0..=2.0);
     let max_tokens = judge.u32("max_tokens", 512, 1..=u32::MAX);
@@ -117,8 +121,10 @@ pub fn parse_settings(root: &mut Reader<'_>, config: &Config) -> Settings {
 }
 
 /// With and without `/v1` at its end, a URL means the same.
-fn base_url(api: &mut Reader<'_>) -> String {
-    api.require("base_url", "\"http://127.0.0.1:8000/v1\"");
+fn base_url(api: &mut Reader<'_>, asked: bool) -> String {
+    if asked {
+        api.require("base_url", "\"http://127.0.0.1:8000/v1\"");
+    }
     let given = api.string("base_url", "");
     let host = given.trim_end_matches('/').trim_end_matches("/v1").trim_end_matches('/');
     let known = ["http://", "https://"].iter().any(|scheme| {
@@ -131,11 +137,13 @@ fn base_url(api: &mut Reader<'_>) -> String {
             "write it with its scheme, such as \"http://127.0.0.1:8000/v1\"",
         );
     }
-    format!("{host}/v1")
+    if given.is_empty() { given } else { format!("{host}/v1") }
 }
 
-fn api_key_env(api: &mut Reader<'_>) -> String {
-    api.require("api_key_env", "\"OPENAI_API_KEY\"");
+fn api_key_env(api: &mut Reader<'_>, asked: bool) -> String {
+    if asked {
+        api.require("api_key_env", "\"OPENAI_API_KEY\"");
+    }
     let name = api.string("api_key_env", "");
     let is_name = name.starts_with(|first: char| first.is_ascii_alphabetic() || first == '_')
         && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');

@@ -48,6 +48,11 @@ impl Trainer {
         self.step.is_some()
     }
 
+    /// The step that is training.
+    pub(crate) fn step(&self) -> Option<StepId> {
+        self.step
+    }
+
     /// Rejected results that hold a place.
     pub(crate) fn rejected_places(&self) -> u64 {
         self.rejected.len() as u64 + self.rejected_in_batch

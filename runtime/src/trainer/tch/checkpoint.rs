@@ -89,7 +89,7 @@ pub(super) fn newest(folder: &Path, shape: &Shape, device: Device) -> Option<Lea
     for path in all(folder).into_iter().rev() {
         match read(&path, shape, device) {
             Ok(found) => return Some(found),
-            Err(error) => eprintln!("trainer: passed over a checkpoint: {error}"),
+            Err(error) => tracing::warn!(target: "headway", "passed over a checkpoint: {error}"),
         }
     }
     None

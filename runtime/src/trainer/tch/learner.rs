@@ -2,7 +2,7 @@ use std::collections::VecDeque;
 use std::rc::Rc;
 
 use headway_shared::id::StepId;
-use headway_shared::ratio::{self, Baseline, Loss, Member, Token};
+use headway_shared::ratio::{Baseline, Loss, Token};
 use headway_shared::version::{DeployVersion, LearnerVersion};
 
 use super::adamw::{AdamW, Moments, grad_norm};
@@ -11,7 +11,7 @@ use super::loss::{Columns, trained};
 use super::metrics;
 use crate::engine::Weights;
 use crate::model::{ModelError, Net, floats};
-use crate::trainer::{StepMetric, TrainSample};
+use crate::trainer::{StepMetric, TrainSample, advantages, by_sample};
 
 /// Samples per pass: what bounds a step's memory.
 const PASS: usize = 64;
@@ -118,7 +118,7 @@ impl Learner {
         self.stand_at(step.learner)?;
         let net = self.remember(habits.snapshots)?;
         let mut baseline = self.baseline;
-        let advantages = ratio::advantages(&members(step.samples), &mut baseline);
+        let advantages = advantages(step.samples, &mut baseline);
         let deploy = match self.deployed(step) {
             Some(net) => Some(score(net, step.samples, habits.temperature)?),
             None => None,
@@ -277,12 +277,14 @@ impl Learner {
         advantages: &[f64],
         proximal: Option<&Logs>,
     ) -> Result<Trained, StepError> {
-        let count = step.samples.len();
+        let entries = by_sample(step.samples);
+        let count = entries.len();
         let size = count.div_ceil(step.updates.clamp(1, count.max(1))).max(1);
         let mut trained = Trained::default();
         let (mut losses, mut norms, mut clipped, mut parts) = (0.0, 0.0, 0.0, 0.0);
-        for part in (0..count).collect::<Vec<_>>().chunks(size) {
-            for pass in part.chunks(PASS) {
+        for part in entries.chunks(size) {
+            let sequences: Vec<usize> = part.iter().cloned().flatten().collect();
+            for pass in sequences.chunks(PASS) {
                 let (from, to) = (pass[0], pass[0] + pass.len());
                 let samples: Vec<&TrainSample> = step.samples[from..to].iter().collect();
                 let columns = Columns::of(&samples, &advantages[from..to], self.net.device())?;
@@ -308,7 +310,8 @@ impl Learner {
             parts += 1.0;
         }
         let tokens: usize = trained.learner.iter().map(Vec::len).sum();
-        let rewards = step.samples.iter().filter(|sample| !sample.masked);
+        let rewards = entries.iter().map(|places| &step.samples[places.start]);
+        let rewards = rewards.filter(|sample| !sample.masked);
         let rewards: Vec<f64> = rewards.map(|sample| sample.reward).collect();
         let share = |sum: f64, of: f64| if of > 0.0 { sum / of } else { 0.0 };
         trained.metrics = vec![
@@ -326,17 +329,6 @@ impl Learner {
 struct Trained {
     learner: Logs,
     metrics: Vec<StepMetric>,
-}
-
-fn members(samples: &[TrainSample]) -> Vec<Member> {
-    let groups = samples.iter().enumerate().map(|(place, sample)| match sample.group {
-        // Groups and lone samples must not share numbers.
-        Some(group) => Member { group: group.0 << 1, reward: sample.reward, masked: sample.masked },
-        None => {
-            Member { group: (place as u64) << 1 | 1, reward: sample.reward, masked: sample.masked }
-        }
-    });
-    groups.collect()
 }
 
 fn check(
