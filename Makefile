@@ -1,6 +1,6 @@
 # `make test` is the whole truth; the others are its parts and helpers.
 
-.PHONY: test fetch lint doc unit same-bytes bless bench
+.PHONY: test fetch lint doc unit same-bytes test-cuda bless bench
 
 test: fetch lint doc unit same-bytes
 
@@ -25,6 +25,11 @@ unit: fetch
 # Debug and release, one thread and two, twice: identical bytes.
 same-bytes: fetch
 	scripts/same_bytes.sh
+
+# The tests of model, engine and trainer on a GPU, where libtorch finds one.
+test-cuda:
+	scripts/libtorch.sh
+	scripts/test_cuda.sh
 
 # Rewrites what tests compare with: generated pages, golden digests, the README's outputs.
 # Read the difference before you commit it.

@@ -5,20 +5,23 @@ mod policy;
 mod torch;
 
 use std::env;
+use std::time::Duration;
 
-use headway_runtime::driver::{self, DriverHandle, Parts, Recovery};
+use headway_runtime::driver::{self, Parts, Recovery};
 use headway_runtime::gateway;
 use headway_runtime::judge;
 use headway_runtime::log;
 use headway_runtime::secret::{ADMIN_TOKEN, API_KEY, Secret};
+use headway_runtime::signals::Signals;
 use headway_shared::config::{Config, Settings};
 use headway_shared::time::Span;
-use tokio::signal::unix::{SignalKind, signal};
-use tokio::sync::oneshot;
 
 use crate::commands::run::Args;
 use crate::failure::Failure;
 use policy::Policy;
+
+/// How long clients may take to read their last answers once the run has ended.
+const LAST_ANSWERS: Duration = Duration::from_secs(5);
 
 /// Runs until the run ends, or is told to by SIGTERM or SIGINT.
 pub(crate) async fn run(args: &Args, config: Config, settings: &Settings) -> Result<(), Failure> {
@@ -49,7 +52,7 @@ pub(crate) async fn run(args: &Args, config: Config, settings: &Settings) -> Res
         ..driver::Options::default()
     };
     let started = driver::start(recovery, parts, options).await;
-    let (mut driver, run) = started.map_err(|error| unusable(&error))?;
+    let (driver, run) = started.map_err(|error| unusable(&error))?;
     let options = gateway::Options {
         api_key: secret(API_KEY),
         admin_token: secret(ADMIN_TOKEN),
@@ -57,15 +60,13 @@ pub(crate) async fn run(args: &Args, config: Config, settings: &Settings) -> Res
         max_tokens,
         ..gateway::Options::default()
     };
-    let (stop, stopped) = oneshot::channel::<()>();
+    let signals = Signals::catch().map_err(Failure::broken)?;
     let router = gateway::router(driver.clone(), tokenizer, options);
-    let served = tokio::spawn(gateway::serve(listener, router, async { drop(stopped.await) }));
+    let served = gateway::Serving::start(listener, router);
     log::line(&format!("serving at http://{address}/v1, recording to {}", args.record.display()));
-    until_told(&mut driver).await.map_err(Failure::broken)?;
-    driver.shut_down(Span::from_secs(args.shutdown_timeout_sec)).await;
-    let ended = run.await.map_err(Failure::broken)?;
-    drop(stop);
-    let _ = served.await;
+    let within = Span::from_secs(args.shutdown_timeout_sec);
+    let ended = signals.wait(driver.clone(), run, within).await.map_err(Failure::broken)?;
+    served.close(LAST_ANSWERS).await;
     let status = driver.status();
     log::line(&format!(
         "ended after {}: {} steps, {} samples trained, {} inputs recorded",
@@ -109,15 +110,4 @@ impl Host {
             Self::Outside(outside) => outside.policy(args, settings, recovery),
         }
     }
-}
-
-/// Until a signal comes, or the run cannot go on.
-async fn until_told(driver: &mut DriverHandle) -> std::io::Result<()> {
-    let (mut term, mut int) = (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
-    tokio::select! {
-        _ = term.recv() => {}
-        _ = int.recv() => {}
-        _ = driver.until(|status| status.error.is_some()) => {}
-    }
-    Ok(())
 }

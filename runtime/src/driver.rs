@@ -19,6 +19,7 @@ mod book;
 mod effect;
 mod facts;
 mod handle;
+mod kept;
 mod message;
 mod narrator;
 mod recovery;
@@ -58,6 +59,7 @@ use shutdown::Ending;
 use turn::{Payload, Turn};
 
 pub use handle::DriverHandle;
+pub use kept::Kept;
 pub use message::{Answer, Arrival, Status, TurnEvent};
 pub use narrator::{LOGPROB_DIFF, StepSummary};
 pub use recovery::Recovery;
@@ -101,6 +103,8 @@ struct Driver {
     saved: Option<(PublicationId, Export)>,
     /// What the step that is about to end has measured.
     metrics: Vec<StepMetric>,
+    /// What engines said of turns that they were not asked for, or that were over.
+    strays: u64,
     /// Who waits for an operator's reply, in order.
     operators: VecDeque<Option<oneshot::Sender<OperatorReply>>>,
 
@@ -174,6 +178,7 @@ impl Driver {
         while let Some(input) = self.followups.pop_front() {
             self.feed(&input);
         }
+        self.forget_given_up();
         self.commit();
         self.show();
         self.narrate();
@@ -195,7 +200,9 @@ impl Driver {
 
     fn take_wishes(&mut self) -> bool {
         for taken in 0..TURN_OF_EACH {
-            if let Ok(request) = self.leavers.try_recv() {
+            if !self.is_closed()
+                && let Ok(request) = self.leavers.try_recv()
+            {
                 self.client_left(request);
             } else if self.takes_wishes()
                 && let Ok(wish) = self.wishes.try_recv()
@@ -209,28 +216,33 @@ impl Driver {
     }
 
     fn takes_wishes(&self) -> bool {
-        self.rows.len() < MOST_UNCOMMITTED
+        self.rows.len() < MOST_UNCOMMITTED && !self.is_closed()
     }
 
     /// Time has passed.
     fn tick(&mut self) -> bool {
-        let due = self.scheduler.poll_timeout().is_some_and(|time| time <= self.clock.now());
+        let due = self.timeout().is_some_and(|time| time <= self.clock.now());
         if due {
             self.feed(&Input::Tick);
         }
         due
     }
 
+    /// When time is something that happens.
+    fn timeout(&self) -> Option<Time> {
+        self.scheduler.poll_timeout().filter(|_| !self.is_closed())
+    }
+
     async fn wait(&mut self) {
         let speaks = Some(self.narrator.due());
-        let deadline = [self.scheduler.poll_timeout(), self.ending_deadline(), speaks];
+        let deadline = [self.timeout(), self.ending_deadline(), speaks];
         let deadline = deadline.into_iter().flatten().min();
         let timer = tokio::time::sleep_until(self.clock.instant(deadline.unwrap_or(Time::MAX)));
-        let takes_wishes = self.takes_wishes();
+        let (takes_wishes, takes_leavers) = (self.takes_wishes(), !self.is_closed());
         tokio::select! {
             biased;
             Some(completion) = self.completions.recv() => self.complete(completion),
-            Some(request) = self.leavers.recv() => self.client_left(request),
+            Some(request) = self.leavers.recv(), if takes_leavers => self.client_left(request),
             Some(wish) = self.wishes.recv(), if takes_wishes => self.grant(wish),
             () = timer => {}
         }
@@ -351,6 +363,8 @@ impl Driver {
             failed_votes: self.narrator.failed_votes(),
             error,
             ending: self.ending.is_some(),
+            kept: self.kept(),
+            strays: self.strays,
         });
     }
 }

@@ -17,6 +17,7 @@ mod training;
 
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::time::Duration;
 
 use axum::Json;
 use axum::Router;
@@ -26,6 +27,8 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use serde_json::json;
 use tokio::net::TcpListener;
+use tokio::sync::oneshot;
+use tokio::task::JoinHandle;
 
 use crate::driver::DriverHandle;
 use crate::secret::Secret;
@@ -126,6 +129,33 @@ pub async fn serve(
     axum::serve(listener, router).with_graceful_shutdown(stop).await
 }
 
+/// A gateway that serves, in a task of its own.
+#[derive(Debug)]
+pub struct Serving {
+    stop: oneshot::Sender<()>,
+    served: JoinHandle<std::io::Result<()>>,
+}
+
+impl Serving {
+    /// Starts to serve.
+    #[must_use]
+    pub fn start(listener: TcpListener, router: Router) -> Self {
+        let (stop, stopped) = oneshot::channel::<()>();
+        let served = tokio::spawn(serve(listener, router, async { drop(stopped.await) }));
+        Self { stop, served }
+    }
+
+    /// Takes no more connections, finishes answers under way, and gives up after this time: a
+    /// client that does not read must not keep a process alive.
+    pub async fn close(self, within: Duration) {
+        drop(self.stop);
+        let task = self.served.abort_handle();
+        if tokio::time::timeout(within, self.served).await.is_err() {
+            task.abort();
+        }
+    }
+}
+
 /// Listens on the host and port of `[policy_serving]`: loopback, unless the configuration says
 /// otherwise.
 ///
@@ -193,7 +223,7 @@ async fn healthz() -> Response {
 }
 
 /// How long the driver may take to answer before it counts as blocked.
-const PATIENCE: std::time::Duration = std::time::Duration::from_secs(2);
+const PATIENCE: Duration = Duration::from_secs(2);
 
 /// Requests would be served now; if not, why.
 async fn readyz(State(gate): State<Arc<Gate>>) -> Response {

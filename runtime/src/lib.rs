@@ -17,6 +17,7 @@
 //! | [`tokenizer`] | text to token ids and back |
 //! | [`secret`] | keys and tokens, never shown |
 //! | [`doctor`] | what a live run needs, looked at before and while it runs |
+//! | [`signals`] | what SIGTERM and SIGINT do |
 //! | [`log`] | lines on stderr about what the run does |
 //! | [`clock`] | the only clock: nanoseconds since the run's start |
 
@@ -31,6 +32,7 @@ pub mod log;
 #[cfg(feature = "torch")]
 pub mod model;
 pub mod secret;
+pub mod signals;
 pub mod store;
 pub mod tokenizer;
 pub mod trainer;

@@ -58,6 +58,34 @@ pub enum ModelError {
     },
 }
 
+/// The device that tests compute on: the CPU, or the one that `HEADWAY_TEST_DEVICE` names.
+#[cfg(test)]
+pub(crate) fn test_device() -> tch::Device {
+    let name = std::env::var("HEADWAY_TEST_DEVICE").unwrap_or_else(|_| "cpu".to_owned());
+    device(&name).expect("HEADWAY_TEST_DEVICE names a device of this machine")
+}
+
+/// What two ways to one number may differ by: a GPU adds up in another order for each kernel.
+#[cfg(test)]
+pub(crate) fn tolerance() -> f32 {
+    if test_device() == tch::Device::Cpu { 1e-4 } else { 1e-3 }
+}
+
+/// The same weights: bit for bit on a CPU. On a GPU gradients add up in no fixed order, and where
+/// one is nearly 0, AdamW can turn its last bit into a step of the learning rate, either way.
+#[cfg(test)]
+pub(crate) fn same(one: &crate::engine::Weights, other: &crate::engine::Weights) -> bool {
+    if test_device() == tch::Device::Cpu {
+        return one == other;
+    }
+    let numbers = |weights: &crate::engine::Weights| {
+        weights.tensors.iter().flat_map(|tensor| tensor.data.clone()).collect::<Vec<f32>>()
+    };
+    let (one, other) = (numbers(one), numbers(other));
+    let apart = |(one, other): &(&f32, &f32)| (*one - *other).abs() > 1e-4;
+    one.len() == other.len() && one.iter().zip(&other).filter(apart).count() * 100 <= one.len()
+}
+
 /// The device of this name: `cpu`, `cuda`, `cuda:1`.
 ///
 /// # Errors

@@ -31,7 +31,7 @@ pub use read::{LiveSample, StoredInput, StoredSnapshot};
 pub use replay::{is_database, replay, replay_stretches};
 pub use rows::{Question, Row};
 pub use stretch::Stretch;
-pub use writer::{Batch, Said, Writer};
+pub use writer::{Batch, Keep, Said, Writer};
 
 pub(crate) use facts::Facts;
 use write::number;

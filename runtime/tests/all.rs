@@ -13,6 +13,7 @@ mod all {
     mod engine;
     mod live;
     mod outside;
+    mod process;
     mod sglang_server;
     mod trainer;
 
@@ -24,6 +25,8 @@ mod all {
     mod doctor;
     mod environment;
     mod external_trainer;
+    mod garbage;
+    mod given_up;
     mod hugging_face;
     mod judges;
     #[cfg(feature = "torch")]
@@ -33,6 +36,8 @@ mod all {
     mod record;
     mod sglang;
     mod shutdown;
+    mod signals;
+    mod sync_modes;
     mod trajectories;
     mod trajectories_killed;
     mod upgrade;

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use headway_runtime::store::{Batch, Database, Row, Writer};
+use headway_runtime::store::{Batch, Database, Keep, Row, Writer};
 use headway_shared::config::Config;
 use headway_shared::core::Scheduler;
 use headway_shared::id::ReplicaId;
@@ -52,7 +52,8 @@ fn database(path: &Path) {
         rows.push(Row::Input { seq: seq as u64, at, input: Box::new(input), actions });
     }
     let database = Database::open(path, &config).unwrap();
-    let writer = Writer::start(database, 4, true, |_| {}).unwrap();
+    let keep = Keep { snapshots: 4, inputs: true };
+    let writer = Writer::start(database, keep, || 0, |_| {}).unwrap();
     writer.commit(Batch { last: 2, rows });
 }
 

@@ -82,7 +82,7 @@ impl Driver {
     }
 
     /// Tells an engine something that it may miss.
-    fn tell(&self, replica: ReplicaId, command: EngineCommand) -> bool {
+    pub(super) fn tell(&self, replica: ReplicaId, command: EngineCommand) -> bool {
         self.engines.get(&replica).is_some_and(|engine| engine.try_send(command).is_ok())
     }
 
@@ -105,7 +105,6 @@ impl Driver {
             if !resume {
                 turn.tokens.clear();
                 turn.first_token = None;
-                turn.broken = false;
             }
             EngineCommand::Generate(Box::new(Generate {
                 request,

@@ -146,6 +146,16 @@ impl Book {
         left.chain(failed).chain(down).collect()
     }
 
+    /// How many requests are open.
+    pub(crate) fn requests(&self) -> usize {
+        self.requests.len()
+    }
+
+    /// Forgets answered requests whose end will not come.
+    pub(crate) fn forget(&mut self, over: impl Fn(RequestId) -> bool) {
+        self.requests.retain(|&request, open| !open.answered || !over(request));
+    }
+
     /// The replicas whose processes are there.
     pub(crate) fn replicas(&self) -> impl Iterator<Item = ReplicaId> {
         self.replicas.iter().copied()

@@ -8,7 +8,7 @@ use super::Driver;
 use super::message::{Arrival, Completion, TurnEvent, Wish};
 use super::narrator::Note;
 use super::turn::Turn;
-use crate::engine::{EngineEvent, Token, segments};
+use crate::engine::{EngineCommand, EngineEvent, Token, segments};
 use crate::judge::Verdict;
 use crate::store::Row;
 use crate::trainer::TrainerEvent;
@@ -17,11 +17,12 @@ impl Driver {
     /// Something that was started has come to an end, or goes on.
     pub(super) fn complete(&mut self, completion: Completion) {
         match completion {
+            Completion::Committed(last) => self.committed(last),
+            Completion::CommitFailed(why) => self.commit_failed(&why),
+            _ if self.is_closed() => {}
             Completion::Engine(replica, event) => self.engine_said(replica, event),
             Completion::Trainer(event) => self.trainer_said(event),
             Completion::Vote(vote, verdict) => self.vote_ended(vote, verdict),
-            Completion::Committed(last) => self.committed(last),
-            Completion::CommitFailed(why) => self.commit_failed(&why),
         }
     }
 
@@ -93,12 +94,12 @@ impl Driver {
         at: Time,
     ) {
         let turn = self.turns.get_mut(&request);
-        let Some(turn) =
-            turn.filter(|turn| turn.attempt == attempt && turn.replica == Some(replica))
-        else {
-            return;
-        };
-        turn.broken |= !token.logprob.is_finite();
+        let here = |turn: &&mut Turn| turn.attempt == attempt && turn.replica == Some(replica);
+        let Some(turn) = turn.filter(here) else { return self.strays += 1 };
+        let possible = token.logprob.is_finite() && token.logprob <= 0.0;
+        if !possible || turn.tokens.len() >= turn.sampling.max_tokens as usize {
+            return self.engine_broke_its_word(replica, request, attempt);
+        }
         turn.tokens.push(token);
         turn.first_token.get_or_insert(at);
         if turn.streamed
@@ -109,6 +110,13 @@ impl Driver {
         }
     }
 
+    /// A token that cannot be: its turn has failed, and whatever the engine still makes of it is
+    /// not listened to.
+    fn engine_broke_its_word(&mut self, replica: ReplicaId, request: RequestId, attempt: u32) {
+        self.tell(replica, EngineCommand::Abort { request, attempt });
+        self.generation_ended(replica, request, attempt, Finish::Failed);
+    }
+
     fn generation_ended(
         &mut self,
         replica: ReplicaId,
@@ -117,16 +125,11 @@ impl Driver {
         finish: Finish,
     ) {
         let turn = self.turns.get_mut(&request);
-        // What the end of its replica or of the run has ended has had its input.
-        let Some(turn) =
-            turn.filter(|turn| turn.attempt == attempt && turn.replica == Some(replica))
-        else {
-            return;
-        };
-        turn.replica = None;
-        turn.finish = if turn.broken { Finish::Failed } else { finish };
-        let (finish, first_token) = (turn.finish, turn.first_token);
-        let segments = segments(&turn.tokens);
+        let here = |turn: &&mut Turn| turn.attempt == attempt && turn.replica == Some(replica);
+        // What its replica was not asked for, or has ended with the run, ends nothing.
+        let Some(turn) = turn.filter(here) else { return self.strays += 1 };
+        (turn.replica, turn.finish) = (None, finish);
+        let (first_token, segments) = (turn.first_token, segments(&turn.tokens));
         self.feed(&Input::GenerationEnded { request, attempt, finish, first_token, segments });
         self.forget_if_over(request);
     }
@@ -152,7 +155,7 @@ impl Driver {
     fn trainer_said(&mut self, event: TrainerEvent) {
         let weights = |publication, event| Input::Weights { publication, event };
         match event {
-            // Only the first counts, and the start has seen it.
+            // The start has seen the first; a cancelled step ends with another.
             TrainerEvent::Up { .. } => {}
             TrainerEvent::StepEnded { step, ok, metrics } => {
                 self.metrics = metrics;
@@ -225,7 +228,6 @@ impl Driver {
             sample: None,
             tokens: Vec::new(),
             first_token: None,
-            broken: false,
             finish: Finish::Failed,
         };
         self.turns.insert(request, turn);

@@ -78,7 +78,7 @@ impl DriverHandle {
     }
 
     /// Ends the run: admits nothing more, lets what runs end for as long as `within`, and then
-    /// aborts it.
+    /// aborts it. Called again, the shorter time holds.
     pub async fn shut_down(&self, within: Span) {
         let _ = self.wishes.send(Wish::Shutdown(within)).await;
     }

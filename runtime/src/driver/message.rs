@@ -11,6 +11,7 @@ use headway_shared::time::{Span, Time};
 use headway_shared::version::LearnerVersion;
 use tokio::sync::{mpsc, oneshot};
 
+use super::kept::Kept;
 use super::narrator::StepSummary;
 use crate::engine::{EngineEvent, Sampling, Token};
 use crate::judge::{Trouble, Verdict};
@@ -131,6 +132,10 @@ pub struct Status {
     pub error: Option<String>,
     /// The run is ending.
     pub ending: bool,
+    /// What the driver holds for work that is not over.
+    pub kept: Kept,
+    /// What engines said of turns that they were not asked for, or that were over.
+    pub strays: u64,
 }
 
 impl Status {

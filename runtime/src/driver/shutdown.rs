@@ -31,14 +31,22 @@ enum Stage {
 const CHECKPOINT_TIME: Span = Span::from_secs(60);
 
 impl Driver {
-    /// Admits nothing more.
+    /// Admits nothing more. Told again, it waits no longer than it is told then, also for the
+    /// checkpoint.
     pub(super) fn begin_shutdown(&mut self, within: Span) {
-        if self.ending.is_none() {
-            let deadline = self.clock.now() + within;
+        let deadline = self.clock.now() + within;
+        if let Some(ending) = &mut self.ending {
+            ending.deadline = ending.deadline.min(deadline);
+        } else {
             self.ending = Some(Ending { deadline, stage: Stage::Draining });
             self.tell_stage("waiting for what runs");
             self.operate(Operator::Pause);
         }
+    }
+
+    /// The last snapshot is taken: nothing that happens now is handled any more.
+    pub(super) fn is_closed(&self) -> bool {
+        self.ending.is_some_and(|ending| ending.stage == Stage::Committing)
     }
 
     pub(super) fn ending_deadline(&self) -> Option<Time> {

@@ -19,10 +19,11 @@ use super::message::{Completion, Status};
 use super::narrator::{Narrator, Note};
 use super::recovery::Recovery;
 use super::turn::Payload;
-use super::{Driver, DriverHandle, GroupNames, Point};
+use super::{Driver, DriverHandle, GroupNames, Kept, Point};
+use crate::clock::wall_millis;
 use crate::engine::EngineLink;
 use crate::judge::Judge;
-use crate::store::{Said, StoreError, Writer};
+use crate::store::{Keep, Said, StoreError, Writer};
 use crate::tokenizer::Tokenizer;
 use crate::trainer::{TrainerCommand, TrainerEvent, TrainerLink};
 
@@ -39,6 +40,8 @@ pub struct Options {
     pub checkpoint_every: u32,
     /// The run admits requests; if not, it starts paused.
     pub submission_enabled: bool,
+    /// The wall clock, in milliseconds since 1970: a column of the record, which no decision knows.
+    pub wall: fn() -> i64,
     /// `train_rollout_logprob_abs_diff` is logged with each step.
     pub log_logprob_diff: bool,
     /// Called at each [`Point`]: tests end the process there.
@@ -53,6 +56,7 @@ impl Default for Options {
             keep_inputs: true,
             checkpoint_every: 10,
             submission_enabled: true,
+            wall: wall_millis,
             log_logprob_diff: true,
             probe: None,
         }
@@ -203,6 +207,7 @@ fn assemble(
         votes: BTreeMap::new(),
         saved: None,
         metrics: Vec::new(),
+        strays: 0,
         operators: VecDeque::new(),
         followups: VecDeque::new(),
         actions: Vec::new(),
@@ -247,6 +252,8 @@ fn first_status(scheduler: &headway_shared::core::Scheduler, seq: u64) -> Status
         failed_votes: Default::default(),
         error: None,
         ending: false,
+        kept: Kept::default(),
+        strays: 0,
     }
 }
 
@@ -256,7 +263,8 @@ fn start_writer(
     completed: mpsc::Sender<Completion>,
 ) -> std::io::Result<Writer> {
     let probe = options.clone();
-    Writer::start(database, options.keep_snapshots, options.keep_inputs, move |said| match said {
+    let keep = Keep { snapshots: options.keep_snapshots, inputs: options.keep_inputs };
+    Writer::start(database, keep, options.wall, move |said| match said {
         Said::Begins => probe.at(Point::BeforeCommit),
         Said::Committed(last) => {
             probe.at(Point::AfterCommit);

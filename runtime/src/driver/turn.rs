@@ -29,8 +29,6 @@ pub(super) struct Turn {
     /// What counts of all its attempts.
     pub(super) tokens: Vec<Token>,
     pub(super) first_token: Option<Time>,
-    /// The engine said something of it that cannot be, such as a log-probability that is no number.
-    pub(super) broken: bool,
     pub(super) finish: Finish,
 }
 

@@ -42,6 +42,17 @@ pub(super) async fn state(State(gate): State<Arc<Gate>>, headers: HeaderMap) -> 
         "replicas_up": gauges.replicas_up,
         "replicas_busy": gauges.replicas_busy,
         "publish_lag_sum": gauges.publish_lag_sum,
+        "strays": status.strays,
+        "kept": {
+            "turns": status.kept.turns,
+            "requests": status.kept.requests,
+            "samples": status.kept.samples,
+            "awaiting": status.kept.awaiting,
+            "votes": status.kept.votes,
+            "sessions": status.kept.sessions,
+            "effects": status.kept.effects,
+            "rows": status.kept.rows,
+        },
     })))
 }
 

@@ -70,7 +70,8 @@ impl Endpoint {
         // Another part of the process may have chosen already.
         let _ = rustls::crypto::ring::default_provider().install_default();
         let timeout = Duration::from_nanos(api.timeout.as_nanos());
-        let client = Client::builder();
+        // A key and a conversation go nowhere but where the settings say.
+        let client = Client::builder().redirect(reqwest::redirect::Policy::none());
         let client = if timeout.is_zero() { client } else { client.timeout(timeout) };
         Ok(Self {
             client: client.build()?,

@@ -54,7 +54,7 @@ fn agree(got: &[f32], want: &[f64]) {
 fn full_pass_cached_decoding_and_plain_loops_agree() {
     let shape = shape();
     let weights = weights(&shape, 7);
-    let net = Net::new(&shape, &weights, Device::Cpu).unwrap();
+    let net = Net::new(&shape, &weights, crate::model::test_device()).unwrap();
     let reference = Reference { shape: &shape, weights: &weights };
     let lengths = [40, 11, 23];
     let sequences: Vec<Vec<u32>> =
@@ -65,7 +65,7 @@ fn full_pass_cached_decoding_and_plain_loops_agree() {
     assert!(spread > 1.0, "logits that are all alike would prove nothing: {spread}");
 
     let slices: Vec<&[u32]> = sequences.iter().map(Vec::as_slice).collect();
-    let full = net.full(&padded(&slices, Device::Cpu).unwrap()).unwrap();
+    let full = net.full(&padded(&slices, crate::model::test_device()).unwrap()).unwrap();
     for (row, wanted) in wanted.iter().enumerate() {
         for (place, wanted) in wanted.iter().enumerate() {
             let got = full.get(row as i64).get(place as i64);
@@ -99,7 +99,7 @@ fn full_pass_cached_decoding_and_plain_loops_agree() {
 fn weights_come_back_from_a_device_and_from_a_file_as_they_were() {
     let shape = shape();
     let weights = weights(&shape, 1);
-    let net = Net::new(&shape, &weights, Device::Cpu).unwrap();
+    let net = Net::new(&shape, &weights, crate::model::test_device()).unwrap();
     assert_eq!(net.weights().unwrap(), weights);
     assert_eq!(net.snapshot().unwrap().weights().unwrap(), weights);
 
@@ -109,7 +109,7 @@ fn weights_come_back_from_a_device_and_from_a_file_as_they_were() {
     file::write(&path, &weights, header).unwrap();
     let (read, header) = file::read(&path).unwrap();
     assert_eq!(header["version"], "12");
-    let net = Net::new(&shape, &read, Device::Cpu).unwrap();
+    let net = Net::new(&shape, &read, crate::model::test_device()).unwrap();
     assert_eq!(net.weights().unwrap(), weights);
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1, "no half-written file stays");
 }
@@ -131,7 +131,7 @@ fn weights_that_do_not_fit_are_named() {
     let error_of = |spoil: fn(&mut Weights)| {
         let mut weights = shape.random(1);
         spoil(&mut weights);
-        Net::new(&shape, &weights, Device::Cpu).unwrap_err().to_string()
+        Net::new(&shape, &weights, crate::model::test_device()).unwrap_err().to_string()
     };
     let missing = error_of(|weights| {
         weights.tensors.retain(|tensor| tensor.name != "model.norm.weight");
@@ -166,8 +166,8 @@ fn a_device_is_named_or_the_names_are_told() {
 #[test]
 fn the_first_policy_is_nearly_uniform_and_the_same_for_a_seed() {
     let shape = Shape::tiny(16, 32);
-    let net = Net::new(&shape, &shape.random(3), Device::Cpu).unwrap();
-    let tokens = padded(&[&[1, 2, 3, 4, 5, 6]], Device::Cpu).unwrap();
+    let net = Net::new(&shape, &shape.random(3), crate::model::test_device()).unwrap();
+    let tokens = padded(&[&[1, 2, 3, 4, 5, 6]], crate::model::test_device()).unwrap();
     let probabilities = net.full(&tokens).unwrap().softmax(-1, tch::Kind::Float);
     for p in net::floats(&probabilities).unwrap() {
         assert!((0.02..0.2).contains(&p), "{p}");

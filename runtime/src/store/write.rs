@@ -6,25 +6,25 @@ use serde_json::json;
 
 use super::rows::{Question, Row};
 use super::turns;
-use crate::clock::wall_millis;
+use super::writer::Keep;
 use crate::engine::Token;
 
-/// Writes all rows in one transaction.
-pub(super) fn commit(connection: &mut Connection, rows: &[Row]) -> Result<()> {
+/// Writes all rows in one transaction, at this time of day.
+pub(super) fn commit(connection: &mut Connection, rows: &[Row], wall_ms: i64) -> Result<()> {
     let transaction = connection.transaction()?;
     for row in rows {
-        write(&transaction, row)?;
+        write(&transaction, row, wall_ms)?;
     }
     transaction.commit()
 }
 
-/// Deletes all snapshots but the `keep` newest, and, unless all inputs are kept, the inputs before
+/// Deletes all snapshots but the newest, and, unless all inputs are kept, the inputs before
 /// the oldest of these: replay then begins there.
-pub(super) fn trim(connection: &mut Connection, keep: u32, keep_inputs: bool) -> Result<()> {
+pub(super) fn trim(connection: &mut Connection, keep: Keep) -> Result<()> {
     let transaction = connection.transaction()?;
     let oldest = "SELECT inputs FROM snapshots ORDER BY inputs DESC LIMIT 1 OFFSET ?1";
-    let offset = keep.saturating_sub(1);
-    if !keep_inputs {
+    let offset = keep.snapshots.saturating_sub(1);
+    if !keep.inputs {
         transaction.execute(&format!("DELETE FROM inputs WHERE seq < ({oldest})"), [offset])?;
     }
     // What this decision version began with is where its replay begins.
@@ -36,7 +36,7 @@ pub(super) fn trim(connection: &mut Connection, keep: u32, keep_inputs: bool) ->
     transaction.commit()
 }
 
-fn write(transaction: &Transaction<'_>, row: &Row) -> Result<()> {
+fn write(transaction: &Transaction<'_>, row: &Row, wall_ms: i64) -> Result<()> {
     match row {
         Row::Input { seq, at, input, actions } => {
             let text = json_of(&**input)?;
@@ -46,7 +46,7 @@ fn write(transaction: &Transaction<'_>, row: &Row) -> Result<()> {
                 params![
                     number(*seq),
                     number(at.as_nanos()),
-                    wall_millis(),
+                    wall_ms,
                     kind(input),
                     text,
                     actions.to_string()

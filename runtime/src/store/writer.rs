@@ -18,6 +18,15 @@ pub struct Batch {
     pub rows: Vec<Row>,
 }
 
+/// What is kept for ever.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Keep {
+    /// So many snapshots, the newest.
+    pub snapshots: u32,
+    /// Inputs before the oldest of these.
+    pub inputs: bool,
+}
+
 /// What the thread says.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Said {
@@ -38,19 +47,19 @@ pub struct Writer {
 }
 
 impl Writer {
-    /// Starts the thread, which calls `say`.
+    /// Starts the thread, which calls `say`, and `wall` for the time of day.
     ///
     /// # Errors
     /// What the operating system says where it starts no thread.
     pub fn start(
         database: Database,
-        keep_snapshots: u32,
-        keep_inputs: bool,
+        keep: Keep,
+        wall: fn() -> i64,
         say: impl Fn(Said) + Send + 'static,
     ) -> std::io::Result<Self> {
         let (batches, queue) = mpsc::channel();
         let Database { connection, lock, .. } = database;
-        let mut committer = Committer { connection, keep_snapshots, keep_inputs, _lock: lock };
+        let mut committer = Committer { connection, keep, wall, _lock: lock };
         let thread = thread::Builder::new().name("record".to_owned()).spawn(move || {
             while let Ok(batch) = queue.recv() {
                 say(Said::Begins);
@@ -84,16 +93,16 @@ impl Drop for Writer {
 
 struct Committer {
     connection: Connection,
-    keep_snapshots: u32,
-    keep_inputs: bool,
+    keep: Keep,
+    wall: fn() -> i64,
     _lock: File,
 }
 
 impl Committer {
     fn commit(&mut self, batch: &Batch) -> rusqlite::Result<u64> {
-        write::commit(&mut self.connection, &batch.rows)?;
+        write::commit(&mut self.connection, &batch.rows, (self.wall)())?;
         if batch.rows.iter().any(|row| matches!(row, Row::Snapshot { .. })) {
-            write::trim(&mut self.connection, self.keep_snapshots, self.keep_inputs)?;
+            write::trim(&mut self.connection, self.keep)?;
         }
         Ok(batch.last)
     }

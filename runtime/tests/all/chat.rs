@@ -131,7 +131,7 @@ async fn a_client_that_leaves_frees_its_place() {
         live.engine.wait_for_turns(0);
     }
     assert_eq!(live.engine.aborted().len(), 2);
-    let ledger = live.driver.status().ledger;
+    let ledger = live.until_nothing_is_kept().await.ledger;
     assert_eq!((ledger.admitted, ledger.discarded.iter().sum::<u64>()), (2, 2));
 }
 
@@ -149,6 +149,7 @@ async fn five_hundred_clients_are_all_answered() {
     for response in asked {
         assert_eq!(response.await.unwrap().status(), 200);
     }
-    let status = live.driver.status();
+    let status = live.until_nothing_is_kept().await;
     assert_eq!((status.ledger.side_offered, status.gauges.running), (500, 0));
+    assert_eq!(status.kept.sessions, 500, "they have names, and can go on");
 }

@@ -3,10 +3,8 @@
 //! The killed run is a process of its own: this test binary, told to run [`serve`] alone.
 
 use std::collections::BTreeSet;
-use std::io::{BufRead, BufReader};
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -17,14 +15,15 @@ use serde_json::Value;
 
 use crate::all::checks::nothing_is_wrong;
 use crate::all::live::{SMALL, Setup, client, query, turn};
+use crate::all::process::{FOLDER, start};
 
-const FOLDER: &str = "HEADWAY_TEST_FOLDER";
+const SERVE: &str = "all::crash::serve";
 const PLACE: &str = "HEADWAY_TEST_CRASH";
 
 /// How a process ends that aborts.
 const SIGABRT: i32 = 6;
 
-const POINTS: [Point; 8] = [
+const POINTS: [Point; 11] = [
     Point::BeforeAppend,
     Point::AfterAppend,
     Point::BeforeCommit,
@@ -33,6 +32,9 @@ const POINTS: [Point; 8] = [
     Point::AfterReply,
     Point::BeforeLease,
     Point::AfterLease,
+    Point::BeforeCheckpoint,
+    Point::BeforeRename,
+    Point::AfterRename,
 ];
 
 /// Serves until it is killed, or kills itself when it passes a point for the n-th time.
@@ -55,23 +57,6 @@ async fn serve() {
     let live = setup.start(Path::new(&folder)).await;
     println!("serves at {}", live.url);
     std::future::pending::<()>().await;
-}
-
-/// Starts the process; its URL once it serves, or `None` if it was killed before.
-fn start(folder: &Path, place: &str) -> (Child, Option<String>) {
-    let mut child = Command::new(std::env::current_exe().unwrap())
-        .args(["--exact", "all::crash::serve", "--ignored", "--nocapture"])
-        .env(FOLDER, folder)
-        .env(PLACE, place)
-        .stdout(Stdio::piped())
-        .stderr(Stdio::null())
-        .spawn()
-        .unwrap();
-    let lines = BufReader::new(child.stdout.take().unwrap()).lines();
-    let url = lines
-        .map_while(Result::ok)
-        .find_map(|line| Some(line.split_once("serves at ")?.1.to_owned()));
-    (child, url)
 }
 
 /// Asks turn after turn until the process is gone or so many are answered; the samples that were
@@ -136,8 +121,18 @@ async fn revive(folder: &Path, acknowledged: &[u64]) {
     }
     live.until(|status| status.ledger.steps > steps).await;
     live.until(|status| status.gauges.votes == 0).await;
+    let driver = live.driver.clone();
     let (ended, record) = live.end().await;
     ended.unwrap();
+    let ledger = driver.status().ledger;
+    let discarded = ledger.discarded.iter().sum::<u64>();
+    let accounted = ledger.trained + discarded + ledger.outstanding() + ledger.parked();
+    assert_eq!(ledger.admitted, accounted, "the ledger balances");
+    let count = |what: &str| -> i64 {
+        query(&record, &format!("SELECT count(*) FROM samples WHERE {what}"))
+    };
+    assert_eq!(count("true"), ledger.admitted.cast_signed(), "as the record does");
+    assert_eq!(count("fate = 'trained'"), ledger.trained.cast_signed());
     check(&record, acknowledged);
 }
 
@@ -147,7 +142,9 @@ async fn a_run_killed_at_a_named_point_loses_nothing_that_was_acknowledged() {
         let dir = tempfile::tempdir().unwrap();
         let mut acknowledged = Vec::new();
         for times in [3, 4] {
-            let (mut child, url) = start(dir.path(), &format!("{index} {times}"));
+            let place = format!("{index} {times}");
+            let (mut child, url) =
+                start(SERVE, &[(FOLDER, dir.path().as_os_str()), (PLACE, place.as_ref())]);
             if let Some(url) = url {
                 acknowledged.extend(talk(&url, &format!("{point:?}-{times}"), 100).await);
             }
@@ -164,8 +161,10 @@ async fn a_run_killed_at_a_named_point_loses_nothing_that_was_acknowledged() {
 async fn a_run_killed_at_any_instant_loses_nothing_that_was_acknowledged() {
     let dir = tempfile::tempdir().unwrap();
     let mut acknowledged = Vec::new();
-    for round in 0..10 {
-        let (mut child, url) = start(dir.path(), "99 0");
+    let mut place = 1;
+    for round in 0..20 {
+        let folder = (FOLDER, dir.path().as_os_str());
+        let (mut child, url) = start(SERVE, &[folder, (PLACE, "99 0".as_ref())]);
         let url = url.unwrap();
         let talks: Vec<_> = (0..4)
             .map(|client| {
@@ -173,8 +172,9 @@ async fn a_run_killed_at_any_instant_loses_nothing_that_was_acknowledged() {
                 tokio::spawn(async move { talk(&url, &name, 1000).await })
             })
             .collect();
-        // Some turns in: a different place each time.
-        let few = talk(&url, &format!("{round}"), 3 + 2 * round).await;
+        // Some turns in, as many as chance says: what the process does just then, nobody knows.
+        place = place * 5 % 37;
+        let few = talk(&url, &format!("{round}"), place).await;
         child.kill().unwrap();
         child.wait().unwrap();
         acknowledged.extend(few);

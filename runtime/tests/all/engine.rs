@@ -2,13 +2,14 @@
 //!
 //! What it answers stands in the last message: `say:TEXT` is answered with TEXT, `long:N` with N
 //! letters, `nothing` with no token at all, `ids:1,2` with these ids, `fail` by failing, `nan` with
-//! probabilities that are none, and anything else with itself.
+//! probabilities that are none, `hang` with nothing for ever, and anything else with itself.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Condvar, Mutex};
 use std::time::Duration;
 
 use headway_runtime::engine::{Engine, EngineCommand, EngineEvent, EngineMailbox, Generate, Token};
+use headway_runtime::shared::action::InFlight;
 use headway_runtime::shared::id::{PublicationId, RequestId};
 use headway_runtime::shared::input::Finish;
 use headway_runtime::shared::version::{DeployVersion, RolloutVersion};
@@ -22,7 +23,9 @@ pub(super) enum LoadScript {
     Fails,
     Breaks,
     Hangs,
-    /// It ends well once the script is [`Good`](Self::Good).
+    /// The weights do not even arrive.
+    Lost,
+    /// It ends well once the script says `Good`.
     Waits,
 }
 
@@ -32,6 +35,12 @@ struct State {
     steps_left: Option<u32>,
     loads: LoadScript,
     dies: bool,
+    panics: bool,
+    /// It does not come up yet.
+    waits: bool,
+    silent: bool,
+    /// What it says out of the blue.
+    says: Vec<EngineEvent>,
     aborted: Vec<RequestId>,
     generating: usize,
 }
@@ -43,8 +52,22 @@ pub(super) struct EngineControl(Arc<(Mutex<State>, Condvar)>);
 impl EngineControl {
     pub(super) fn new() -> Self {
         let (steps_left, loads, dies) = (None, LoadScript::Good, false);
-        let state = State { steps_left, loads, dies, aborted: Vec::new(), generating: 0 };
-        Self(Arc::new((Mutex::new(state), Condvar::new())))
+        let (panics, silent, says, aborted) = (false, false, Vec::new(), Vec::new());
+        let (waits, generating) = (false, 0);
+        Self(Arc::new((
+            Mutex::new(State {
+                steps_left,
+                loads,
+                dies,
+                panics,
+                waits,
+                silent,
+                says,
+                aborted,
+                generating,
+            }),
+            Condvar::new(),
+        )))
     }
 
     fn change<T>(&self, change: impl FnOnce(&mut State) -> T) -> T {
@@ -71,9 +94,29 @@ impl EngineControl {
         self.change(|state| state.dies = true);
     }
 
+    pub(super) fn panic(&self) {
+        self.change(|state| state.panics = true);
+    }
+
+    /// Says this, whatever it is.
+    pub(super) fn say(&self, event: EngineEvent) {
+        self.change(|state| state.says.push(event));
+    }
+
     /// The requests that it was told to abort.
     pub(super) fn aborted(&self) -> Vec<RequestId> {
         self.change(|state| state.aborted.clone())
+    }
+
+    /// Comes up only when it is told to, or does.
+    pub(super) fn comes_up(&self, now: bool) {
+        self.change(|state| state.waits = !now);
+    }
+
+    /// Hears and says nothing until what it returns is dropped.
+    pub(super) fn silence(&self) -> Silence {
+        self.change(|state| state.silent = true);
+        Silence(self.clone())
     }
 
     /// Waits until so many turns are being generated.
@@ -103,10 +146,20 @@ impl EngineControl {
     }
 }
 
+/// An engine's silence, which ends with it.
+pub(super) struct Silence(EngineControl);
+
+impl Drop for Silence {
+    fn drop(&mut self) {
+        self.0.change(|state| state.silent = false);
+    }
+}
+
 struct Turn {
     generate: Generate,
     rest: VecDeque<u32>,
     fails: bool,
+    hangs: bool,
     nonsense: bool,
 }
 
@@ -121,8 +174,8 @@ struct Running {
     control: EngineControl,
     version: RolloutVersion,
     turns: Vec<Turn>,
-    hanging: Option<PublicationId>,
-    waiting: Option<(PublicationId, DeployVersion)>,
+    /// A load that has not ended, its version, and whether turns stand still for it.
+    hanging: Option<(PublicationId, DeployVersion, bool)>,
 }
 
 impl Engine for Scripted {
@@ -130,8 +183,10 @@ impl Engine for Scripted {
         let deploy = DeployVersion::new(self.version);
         let version = RolloutVersion::stamped_by(deploy);
         let Self { control, .. } = self;
-        let mut running =
-            Running { mailbox, control, version, turns: vec![], hanging: None, waiting: None };
+        let mut running = Running { mailbox, control, version, turns: vec![], hanging: None };
+        while running.control.change(|state| state.waits) {
+            running.control.breathe();
+        }
         running.say(EngineEvent::Up { deploy });
         while running.step() {}
     }
@@ -143,6 +198,10 @@ impl Running {
     }
 
     fn step(&mut self) -> bool {
+        if self.control.change(|state| state.silent) {
+            self.control.breathe();
+            return true;
+        }
         loop {
             match self.mailbox.commands.try_recv() {
                 Ok(EngineCommand::Shutdown) | Err(TryRecvError::Disconnected) => return false,
@@ -150,20 +209,26 @@ impl Running {
                 Err(TryRecvError::Empty) => break,
             }
         }
-        let loads = self.control.change(|state| state.loads);
-        if let Some((publication, version)) = self.waiting.take_if(|_| loads == LoadScript::Good) {
-            self.version = RolloutVersion::stamped_by(version);
-            self.say(EngineEvent::Loaded { publication });
-        }
         let generating = self.turns.len();
-        let (held, dies) = self.control.change(|state| {
+        let (held, dies, says, loads) = self.control.change(|state| {
             state.generating = generating;
-            (state.steps_left == Some(0), state.dies)
+            assert!(!state.panics, "told to");
+            let says = std::mem::take(&mut state.says);
+            (state.steps_left == Some(0), state.dies, says, state.loads)
         });
+        says.into_iter().for_each(|event| self.say(event));
         if dies {
             return false;
         }
-        if held || self.turns.is_empty() {
+        if loads == LoadScript::Good
+            && let Some((publication, version, _)) = self.hanging.take()
+        {
+            self.version = RolloutVersion::stamped_by(version);
+            self.say(EngineEvent::Loaded { publication });
+        }
+        let frozen = self.hanging.is_some_and(|(.., frozen)| frozen);
+        let all_hang = self.turns.iter().all(|turn| turn.hangs);
+        if held || frozen || all_hang || self.turns.is_empty() {
             self.control.breathe();
         } else {
             self.decode();
@@ -175,9 +240,10 @@ impl Running {
         match command {
             EngineCommand::Generate(generate) => {
                 let (answer, fails) = script(&generate.prompt);
+                let hangs = answer == Bytes.encode("hang\0");
                 let nonsense = answer == Bytes.encode("nan\0");
                 let rest = answer.into_iter().skip(generate.resume.len()).collect();
-                self.turns.push(Turn { generate: *generate, rest, fails, nonsense });
+                self.turns.push(Turn { generate: *generate, rest, fails, hangs, nonsense });
             }
             EngineCommand::Abort { request, attempt } => {
                 self.control.change(|state| state.aborted.push(request));
@@ -189,16 +255,22 @@ impl Running {
                     self.say(EngineEvent::Ended { request, attempt, finish: Finish::Aborted });
                 }
             }
-            EngineCommand::Load { publication, version, .. } => {
-                self.say(EngineEvent::Transferred { publication });
+            EngineCommand::Load { publication, version, in_flight, .. } => {
                 let loads = self.control.change(|state| state.loads);
+                if loads == LoadScript::Lost {
+                    return;
+                }
+                self.say(EngineEvent::Transferred { publication });
                 match loads {
                     LoadScript::Good => {
                         self.version = RolloutVersion::stamped_by(version);
                         self.say(EngineEvent::Loaded { publication });
                     }
-                    LoadScript::Hangs => self.hanging = Some(publication),
-                    LoadScript::Waits => self.waiting = Some((publication, version)),
+                    LoadScript::Hangs | LoadScript::Waits => {
+                        let frozen = in_flight == InFlight::Frozen;
+                        self.hanging = Some((publication, version, frozen));
+                    }
+                    LoadScript::Lost => {}
                     LoadScript::Fails | LoadScript::Breaks => {
                         let intact = loads == LoadScript::Fails;
                         self.say(EngineEvent::LoadFailed { publication, intact });
@@ -220,6 +292,9 @@ impl Running {
         self.turns.retain_mut(|turn| {
             let Generate { request, attempt, resume, sampling, .. } = &mut turn.generate;
             let (request, attempt) = (*request, *attempt);
+            if turn.hangs {
+                return true;
+            }
             if turn.fails {
                 ended.push((request, attempt, Finish::Failed));
                 return false;
@@ -270,8 +345,8 @@ pub(super) fn script(prompt: &[u32]) -> (Vec<u32>, bool) {
         return (ids.split(',').map(|id| id.parse().unwrap()).collect(), false);
     } else if said == "nothing" {
         return (Vec::new(), false);
-    } else if said == "nan" {
-        return (Bytes.encode("nan\0"), false);
+    } else if said == "nan" || said == "hang" {
+        return (Bytes.encode(&format!("{said}\0")), false);
     } else {
         said
     };

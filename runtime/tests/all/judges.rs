@@ -133,6 +133,46 @@ async fn a_judge_that_never_answers_is_given_up_after_its_time() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn an_endpoint_that_sends_somewhere_else_is_not_followed() {
+    let (elsewhere, asked) = endpoint(|_| says("\\boxed{1}")).await;
+    let target = format!("{elsewhere}/v1/chat/completions");
+    let redirect = async move || (StatusCode::TEMPORARY_REDIRECT, [("location", target.clone())]);
+    let router = Router::new().route("/v1/chat/completions", post(redirect));
+    let (listener, address) = gateway::listen("127.0.0.1", 0).await.unwrap();
+    tokio::spawn(gateway::serve(listener, router, std::future::pending()));
+    let dir = tempfile::tempdir().unwrap();
+    let live = live(&dir, &format!("http://{address}"), "judge_needs = \"turn\"").await;
+    live.answer(&turn("a", "hello")).await;
+    let status = live.until_nothing_is_kept().await;
+    assert_eq!(status.ledger.discarded[Discard::JudgeFailed.index()], 1);
+    assert!(asked.0.lock().unwrap().is_empty(), "neither the key nor the conversation");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_endpoint_that_talks_without_end_is_no_vote() {
+    /// The same byte for ever, as fast as it is read.
+    struct Endless;
+    impl futures_core::Stream for Endless {
+        type Item = Result<&'static [u8], std::convert::Infallible>;
+        fn poll_next(
+            self: std::pin::Pin<&mut Self>,
+            _: &mut std::task::Context<'_>,
+        ) -> std::task::Poll<Option<Self::Item>> {
+            std::task::Poll::Ready(Some(Ok(&[b' '; 4096])))
+        }
+    }
+    let answer = async || axum::body::Body::from_stream(Endless);
+    let router = Router::new().route("/v1/chat/completions", post(answer));
+    let (listener, address) = gateway::listen("127.0.0.1", 0).await.unwrap();
+    tokio::spawn(gateway::serve(listener, router, std::future::pending()));
+    let dir = tempfile::tempdir().unwrap();
+    let live = live(&dir, &format!("http://{address}"), "judge_needs = \"turn\"").await;
+    live.answer(&turn("a", "hello")).await;
+    let status = live.until_nothing_is_kept().await;
+    assert_eq!(status.ledger.discarded[Discard::JudgeFailed.index()], 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn no_more_votes_are_in_flight_than_the_core_allows() {
     let (url, asked) = endpoint(|_| None).await;
     let dir = tempfile::tempdir().unwrap();

@@ -31,6 +31,12 @@ const VOCAB: i64 = 16;
 const BEGIN: u32 = 10;
 const ANSWER: u32 = 11;
 
+/// The CPU, or what `HEADWAY_TEST_DEVICE` names.
+fn device() -> tch::Device {
+    let name = std::env::var("HEADWAY_TEST_DEVICE").unwrap_or_else(|_| "cpu".to_owned());
+    headway_runtime::model::device(&name).unwrap()
+}
+
 struct World {
     engine: EngineLink,
     trainer: TrainerLink,
@@ -55,13 +61,13 @@ impl World {
         let clock = Clock::from(Time::from_nanos(0));
         let serving = TchEngine::new(
             shape.clone(),
-            tch::Device::Cpu,
+            device(),
             (PROMPTS * ANSWERS) as usize,
             Arc::clone(&weights),
             DeployVersion::new(0),
         );
         let engine = engine::spawn(ReplicaId(0), clock, 1024, serving).unwrap();
-        let learner = TchTrainer::new(shape, tch::Device::Cpu, weights);
+        let learner = TchTrainer::new(shape, device(), weights);
         let trainer = trainer::spawn(clock, learner).unwrap();
         Self { engine, trainer, seed, requests: 0, version: 0, publications: 0 }
     }

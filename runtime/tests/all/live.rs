@@ -15,7 +15,6 @@ use headway_runtime::tokenizer::Bytes;
 use headway_runtime::{engine, trainer};
 use reqwest::{Client, RequestBuilder, Response};
 use serde_json::{Value, json};
-use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
 use super::engine::{EngineControl, Scripted};
@@ -48,6 +47,7 @@ pub(super) struct Setup {
     pub(super) driver: driver::Options,
     /// The trainer keeps checkpoints.
     pub(super) checkpoints: bool,
+    pub(super) replicas: u32,
 }
 
 impl Setup {
@@ -58,6 +58,7 @@ impl Setup {
             gateway: gateway::Options::default(),
             driver: driver::Options::default(),
             checkpoints: false,
+            replicas: 1,
         }
     }
 
@@ -68,27 +69,38 @@ impl Setup {
     pub(super) async fn try_start(self, dir: &Path) -> Result<Live, DriverError> {
         let record = dir.join("run.db");
         let recovery = Recovery::open(&record, self.config)?;
-        let (engine, trainer) = (EngineControl::new(), TrainerControl::default());
-        let script = Scripted { control: engine.clone(), version: 0 };
+        let trainer = TrainerControl::default();
         let clock = recovery.clock();
-        let link = engine::spawn(ReplicaId(0), clock, 1024, script).unwrap();
+        let (mut engines, mut links) = (Vec::new(), Vec::new());
+        for replica in 0..self.replicas {
+            let control = EngineControl::new();
+            control.comes_up(false);
+            let script = Scripted { control: control.clone(), version: 0 };
+            links.push(engine::spawn(ReplicaId(replica), clock, 1024, script).unwrap());
+            engines.push(control);
+        }
         let checkpoint = self.checkpoints.then(|| dir.join("checkpoint"));
         let probe = Probe(self.driver.probe.clone());
         let script = ScriptedTrainer { control: trainer.clone(), checkpoint, probe };
         let parts = Parts {
             tokenizer: Arc::new(Bytes),
             judge: self.judge,
-            engines: vec![link],
+            engines: links,
             trainer: trainer::spawn(clock, script).unwrap(),
         };
         let (mut driver, run) = driver::start(recovery, parts, self.driver).await?;
-        driver.until(|status| status.gauges.replicas_up == 1).await.unwrap();
+        // One after the other, so that the core knows them in this order.
+        for (before, engine) in (0..).zip(&engines) {
+            driver.until(|status| status.gauges.replicas_up == before).await.unwrap();
+            engine.comes_up(true);
+        }
+        driver.until(|status| status.gauges.replicas_up == self.replicas).await.unwrap();
         let (listener, address) = gateway::listen("127.0.0.1", 0).await.unwrap();
         let router = gateway::router(driver.clone(), Arc::new(Bytes), self.gateway);
-        let (stop, stopped) = oneshot::channel::<()>();
-        tokio::spawn(gateway::serve(listener, router, async { drop(stopped.await) }));
+        let served = gateway::Serving::start(listener, router);
         let url = format!("http://{address}");
-        Ok(Live { url, driver, run, engine, trainer, record, client: client(), _stop: stop })
+        let engine = engines[0].clone();
+        Ok(Live { url, driver, run, engine, engines, trainer, record, client: client(), served })
     }
 }
 
@@ -101,12 +113,14 @@ pub(super) fn client() -> Client {
 pub(super) struct Live {
     pub(super) url: String,
     pub(super) driver: DriverHandle,
-    run: JoinHandle<Result<(), DriverError>>,
+    pub(super) run: JoinHandle<Result<(), DriverError>>,
+    /// The first replica's.
     pub(super) engine: EngineControl,
+    pub(super) engines: Vec<EngineControl>,
     pub(super) trainer: TrainerControl,
     pub(super) record: PathBuf,
     pub(super) client: Client,
-    _stop: oneshot::Sender<()>,
+    pub(super) served: gateway::Serving,
 }
 
 /// A main turn of a session.
@@ -150,6 +164,28 @@ impl Live {
         let mut driver = self.driver.clone();
         let found = tokio::time::timeout(PATIENCE, driver.until(wished)).await;
         found.unwrap_or_else(|_| panic!("it stays {:#?}", self.driver.status())).unwrap()
+    }
+
+    /// Asks until it is served; until then only a weight update may be in the way.
+    pub(super) async fn ask_until_served(&self, body: &Value) -> Response {
+        loop {
+            let response = self.ask(body).await;
+            if response.status() == 200 {
+                return response;
+            }
+            assert_eq!(response.status(), 503);
+            let error: Value = response.json().await.unwrap();
+            assert_eq!(error["error"]["code"], "weight_sync", "{error}");
+        }
+    }
+
+    /// Waits until nothing is on its way, and sees that nothing of it is kept.
+    pub(super) async fn until_nothing_is_kept(&self) -> Status {
+        let nothing = |status: &Status| {
+            let kept = headway_runtime::driver::Kept { sessions: 0, ..status.kept };
+            kept == headway_runtime::driver::Kept::default()
+        };
+        self.until(nothing).await
     }
 
     /// Ends the run in order, and returns how it ended.

@@ -17,6 +17,7 @@ use headway_runtime::trainer::{
 #[derive(Debug, Default)]
 struct State {
     held: bool,
+    saves_held: bool,
     failing_saves: u32,
     failing_steps: u32,
     /// Versions that were made, trained for a step that was then cancelled.
@@ -39,6 +40,11 @@ impl TrainerControl {
     /// Steps do not end.
     pub(super) fn hold(&self, held: bool) {
         self.change(|state| state.held = held);
+    }
+
+    /// Exports do not end.
+    pub(super) fn hold_saves(&self, held: bool) {
+        self.change(|state| state.saves_held = held);
     }
 
     pub(super) fn fail_saves(&self, times: u32) {
@@ -64,9 +70,8 @@ impl TrainerControl {
         self.change(|state| state.batches.clone())
     }
 
-    fn wait_while_held(&self) {
+    fn wait_while(&self, held: impl FnMut(&mut State) -> bool) {
         let (lock, changed) = &*self.0;
-        let held = |state: &mut State| state.held;
         let state = lock.lock().unwrap();
         drop(changed.wait_timeout_while(state, Duration::from_secs(20), held).unwrap());
     }
@@ -95,7 +100,7 @@ impl Trainer for Scripted {
         while let Some(command) = mailbox.commands.blocking_recv() {
             match command {
                 TrainerCommand::Step { step, learner, samples, .. } => {
-                    self.control.wait_while_held();
+                    self.control.wait_while(|state| state.held);
                     let ok = self.control.change(|state| {
                         let fails = state.failing_steps > 0;
                         state.failing_steps = state.failing_steps.saturating_sub(1);
@@ -126,6 +131,7 @@ impl Trainer for Scripted {
                     say(TrainerEvent::Up { checkpoint, step: made_by });
                 }
                 TrainerCommand::Save { publication, version } => {
+                    self.control.wait_while(|state| state.saves_held);
                     let fails = self.control.change(|state| {
                         let fails = state.failing_saves > 0;
                         state.failing_saves = state.failing_saves.saturating_sub(1);
@@ -152,7 +158,8 @@ impl Trainer for Scripted {
 impl Scripted {
     /// Whole or not at all: the version, the step that made it, the step before.
     fn write(&self, version: u32, made_by: Option<StepId>, previous: Option<StepId>) {
-        let (Some(path), Some(made_by)) = (&self.checkpoint, made_by) else { return };
+        let Some(path) = &self.checkpoint else { return };
+        let Some(made_by) = made_by else { return drop(fs::remove_file(path)) };
         let previous = previous.map_or(String::new(), |step| format!(" {}", step.0));
         let draft = path.with_extension("new");
         self.probe.at(Point::BeforeCheckpoint);

@@ -3,7 +3,7 @@
 use super::{Ledger, Resolved, Sample, Scheduler};
 use crate::action::RunError;
 use crate::config::Config;
-use crate::id::{ReplicaId, SampleId, SessionId};
+use crate::id::{ReplicaId, RequestId, SampleId, SessionId};
 use crate::time::Time;
 use crate::version::{DeployVersion, LearnerVersion};
 
@@ -124,6 +124,18 @@ impl Scheduler {
     pub fn replica(&self, replica: ReplicaId) -> Option<ReplicaView> {
         let replica = &self.replicas[self.replica_index(replica)?];
         Some(ReplicaView { deploy: replica.deploy, up: replica.up(), running: replica.turns.len() })
+    }
+
+    /// A request that is held, runs, or waits to run again, or whose abort has not ended.
+    #[must_use]
+    pub fn knows(&self, request: RequestId) -> bool {
+        self.turn_of.get(request.0).is_some()
+    }
+
+    /// How many requests it [knows](Self::knows).
+    #[must_use]
+    pub fn requests(&self) -> usize {
+        self.turns.len()
     }
 
     /// A session has begun and not ended.

@@ -25,7 +25,7 @@ fn weights(seed: u64) -> Arc<Weights> {
 }
 
 fn engine(slots: usize) -> TchEngine {
-    TchEngine::new(shape(), Device::Cpu, slots, weights(1), DeployVersion::new(0))
+    TchEngine::new(shape(), crate::model::test_device(), slots, weights(1), DeployVersion::new(0))
 }
 
 fn sampling(seed: u64, max_tokens: u32) -> Sampling {
@@ -131,9 +131,9 @@ impl Bench {
 
 /// The log-probabilities of a prompt's continuation under these weights, by one full pass.
 fn rescored(weights: &Weights, prompt: &[u32], ids: &[u32]) -> Vec<f32> {
-    let net = Net::new(&shape(), weights, Device::Cpu).unwrap();
+    let net = Net::new(&shape(), weights, crate::model::test_device()).unwrap();
     let all: Vec<u32> = prompt.iter().chain(ids).copied().collect();
-    let logits = net.full(&padded(&[&all], Device::Cpu).unwrap()).unwrap();
+    let logits = net.full(&padded(&[&all], crate::model::test_device()).unwrap()).unwrap();
     let all_logs = crate::model::floats(&logits.log_softmax(-1, tch::Kind::Float)).unwrap();
     let place = |n: usize| (prompt.len() - 1 + n) * VOCAB as usize + ids[n] as usize;
     (0..ids.len()).map(|n| all_logs[place(n)]).collect()
@@ -143,7 +143,8 @@ fn rescored(weights: &Weights, prompt: &[u32], ids: &[u32]) -> Vec<f32> {
 fn close(got: &[Token], want: &[f32]) {
     assert_eq!(got.len(), want.len());
     for (got, want) in got.iter().zip(want) {
-        assert!((got.logprob - want).abs() < 1e-4, "{} is not {want}", got.logprob);
+        let near = crate::model::tolerance();
+        assert!((got.logprob - want).abs() < near, "{} is not {want}", got.logprob);
     }
 }
 

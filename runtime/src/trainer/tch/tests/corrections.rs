@@ -49,7 +49,7 @@ fn compare(
     draws: &mut Draws,
 ) -> usize {
     let refs: Vec<&TrainSample> = samples.iter().collect();
-    let columns = Columns::of(&refs, advantages, Device::Cpu).unwrap();
+    let columns = Columns::of(&refs, advantages, crate::model::test_device()).unwrap();
     let rollout: Vec<Vec<f64>> = samples
         .iter()
         .map(|s| trained(s).map(|place| f64::from(s.rollout_logprobs[place])).collect())

@@ -4,6 +4,7 @@ use std::os::unix::fs::symlink;
 
 use super::steps::{Bench, batch, shape, trainer};
 use super::*;
+use crate::model::same;
 
 fn good(seed: u64) -> Vec<TrainSample> {
     batch(seed, 0, &shape().random(1))
@@ -36,13 +37,13 @@ fn a_step_that_the_core_gave_up_leaves_everything_as_it_was() {
             assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
             assert_eq!(cancel(&mut bench, 7), up(1, Some(0)), "told twice");
             bench.version = 1;
-            assert_eq!(bench.weights(), before);
+            assert!(same(&bench.weights(), &before));
         }
         // The next one starts from where that one did, and is as if it had never been.
         for bench in [&mut bench, &mut other] {
             assert!(bench.step_of(8, 1, &good(3), 1).0);
         }
-        assert_eq!(bench.weights(), other.weights());
+        assert!(same(&bench.weights(), &other.weights()));
     }
 }
 

@@ -1,0 +1,59 @@
+//! SIGTERM and SIGINT end a run in order.
+
+use std::io;
+
+use headway_shared::time::Span;
+use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::task::{JoinError, JoinHandle};
+
+use crate::driver::{DriverError, DriverHandle};
+
+/// The signals that end a run, caught from when this is made.
+#[derive(Debug)]
+pub struct Signals {
+    term: Signal,
+    int: Signal,
+}
+
+impl Signals {
+    /// Catches them from now on.
+    ///
+    /// # Errors
+    /// What the operating system says.
+    pub fn catch() -> io::Result<Self> {
+        let (term, int) = (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
+        Ok(Self { term, int })
+    }
+
+    async fn next(&mut self) {
+        tokio::select! {
+            _ = self.term.recv() => {}
+            _ = self.int.recv() => {}
+        }
+    }
+
+    /// Waits until the run has ended. The first signal ends it within this time, as does an error
+    /// that it cannot go on after; a second signal ends it at once, also in order.
+    ///
+    /// # Errors
+    /// The driver's task panicked; inside: why the run failed.
+    pub async fn wait(
+        mut self,
+        mut driver: DriverHandle,
+        mut run: JoinHandle<Result<(), DriverError>>,
+        within: Span,
+    ) -> Result<Result<(), DriverError>, JoinError> {
+        tokio::select! {
+            ended = &mut run => return ended,
+            () = self.next() => {}
+            _ = driver.until(|status| status.error.is_some()) => {}
+        }
+        driver.shut_down(within).await;
+        loop {
+            tokio::select! {
+                ended = &mut run => return ended,
+                () = self.next() => driver.shut_down(Span::ZERO).await,
+            }
+        }
+    }
+}
