@@ -5,8 +5,10 @@ use headway_sim::compare::Difference;
 use headway_sim::report::number;
 use headway_sim::report::results::Results;
 
+mod doctor;
 mod plan;
 
+pub(crate) use doctor::doctor;
 pub(crate) use plan::plan;
 
 /// How a metric is written.

@@ -193,7 +193,9 @@ impl World {
             Action::CancelLoad { publication, replica } => {
                 weights.cancel(bus, serving, publication, replica);
             }
-            Action::Hold { .. }
+            // The simulated learner counts by what the core makes of its steps.
+            Action::CancelStep { .. }
+            | Action::Hold { .. }
             | Action::Discard { .. }
             | Action::OperatorReply { .. }
             | Action::Fail { .. } => {}
