@@ -71,3 +71,52 @@ fn another_seed_gives_other_results() {
     assert_ne!(csv("1"), csv("2"));
     assert_eq!(csv("2"), csv("2"));
 }
+
+/// The assignments of a drift that is mixed into the small world.
+const DRIFT: [&str; 6] = [
+    "--set",
+    "world.drift.sigma0=0.03",
+    "--set",
+    "world.drift.a=0.004",
+    "--set",
+    "world.drift.p=1.6",
+];
+
+#[test]
+fn predicted_ratios_are_the_same_on_any_number_of_threads_and_are_marked_everywhere() {
+    let dir = tempfile::tempdir().unwrap();
+    let scenario = small();
+    let run = |command: &str, jobs: &str, out: &str| {
+        let args = [command, scenario.to_str().unwrap(), "--jobs", jobs, "--out", out];
+        let text = succeed(dir.path(), &[&args[..], &DRIFT].concat());
+        (text, files(&dir.path().join(out)))
+    };
+    let (table, first) = run("sweep", "1", "first");
+    assert!(table.contains("ratio, log-prob, ESS, clipped and effective: uncalibrated"), "{table}");
+    let (again, second) = run("sweep", "2", "second");
+    assert_eq!(table, again);
+    assert!(first == second, "a file differs");
+    let text = |name: &str| String::from_utf8(first[name].clone()).unwrap();
+    for name in ["sweep.csv", "runs.csv", "ratios.csv"] {
+        let csv = text(name);
+        assert!(csv.lines().skip(1).all(|line| line.contains(",uncalibrated,")), "{name}");
+    }
+    assert!(text("sweep.json").contains("\"drift\": \"uncalibrated\""));
+    for name in ["ratios.svg", "effective.svg"] {
+        assert!(text(name).contains("(uncalibrated)</title>"), "{name}");
+    }
+    let (_, single) = run("simulate", "1", "single");
+    assert!(single.contains_key("ratio-staleness.png") && single.contains_key("ratios.csv"));
+
+    // Drawn again from the files they are the same; a result without ratios takes them away.
+    succeed(dir.path(), &["plot", "first", "--out", "drawn"]);
+    for (name, bytes) in files(&dir.path().join("drawn")) {
+        assert!(bytes == first[&name], "{name} differs");
+    }
+    let plain = ["sweep", scenario.to_str().unwrap(), "--out", "first"];
+    succeed(dir.path(), &plain);
+    let plain = files(&dir.path().join("first"));
+    for name in ["ratios.csv", "ratios.svg", "ratios.png", "effective.svg", "effective.png"] {
+        assert!(!plain.contains_key(name), "{name} is left");
+    }
+}

@@ -47,7 +47,7 @@ metrics! {
     /// The mean square of the logarithm of learner/rollout over trained tokens.
     Mean learner_rollout_log_square "nats²" = |t| t.sums.learner.log_square();
     /// KL(rollout, learner) by k1, the mean of -log r over trained tokens.
-    Mean learner_rollout_kl_k1 "nats" = |t| t.sums.learner.kl_k1();
+    Mean learner_rollout_kl_k1 "nats" = |t| t.mean(-t.sums.log_sum);
     /// KL(rollout, learner) by k3, the mean of r - 1 - log r over trained tokens.
     Mean learner_rollout_kl_k3 "nats" = |t| t.sums.learner.kl_k3();
     /// Kish's effective sample size of trained tokens weighed by learner/rollout, as a share of

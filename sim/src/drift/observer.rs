@@ -48,6 +48,8 @@ pub struct OfStaleness {
 pub(super) struct Sums {
     /// learner/rollout.
     pub(super) learner: Population,
+    /// Sum of its logarithm over all tokens, those not drawn one by one included.
+    pub(super) log_sum: f64,
     /// The ratios with other ends, by [`OTHERS`].
     pub(super) others: [Quantiles; OTHERS.len()],
     /// Sum of the sizes of proximal/rollout's logarithm.
@@ -202,6 +204,7 @@ impl Observer {
                 sums.keep(Ends::LearnerRollout.log_ratio(token), weight, !lost(&terms[place]));
             }
         }
+        sums.log_sum += drawn.learner;
         sums.sequences += 1;
         sums.lost_sequences += u64::from(terms.iter().all(lost));
         sums.unmasked_samples += u64::from(!trained.masked);
