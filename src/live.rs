@@ -1,5 +1,8 @@
 //! A live run of a small policy in this process.
 
+mod progress;
+mod task;
+
 use std::env;
 use std::path::Path;
 use std::sync::Arc;
@@ -11,7 +14,7 @@ use headway_runtime::judge::{Endpoint, Judge, Rule};
 use headway_runtime::model::{self, Shape};
 use headway_runtime::secret::Secret;
 use headway_runtime::shared::version::DeployVersion;
-use headway_runtime::tokenizer::Bytes;
+use headway_runtime::tokenizer::{Bytes, Tokenizer};
 use headway_runtime::trainer::tch::TchTrainer;
 use headway_runtime::{engine, trainer};
 use headway_shared::config::{Config, Settings};
@@ -22,7 +25,9 @@ use tokio::sync::oneshot;
 
 use crate::commands::run::Args;
 use crate::failure::Failure;
-use crate::terminal;
+use crate::{steps, terminal};
+
+pub(crate) use task::TaskName;
 
 /// The longest conversation of the policy, in tokens; one of them is a byte.
 const POSITIONS: i64 = 512;
@@ -51,8 +56,10 @@ pub(crate) async fn run(args: &Args, config: Config, settings: &Settings) -> Res
         let help = "name another record with --record FILE";
         Failure::input(format!("{}: {error}\nhelp: {help}", args.record.display()))
     };
-    let recovery = Recovery::open(&args.record, config).map_err(|error| unusable(&error))?;
-    let parts = parts(args, judge, &recovery)?;
+    let recovery =
+        Recovery::open(&args.record, config.clone()).map_err(|error| unusable(&error))?;
+    let (tokenizer, vocabulary) = tokenizer(args);
+    let parts = parts(args, judge, tokenizer.clone(), vocabulary, &recovery)?;
     let options = driver::Options {
         submission_enabled: settings.serving.submission_enabled,
         ..driver::Options::default()
@@ -66,13 +73,19 @@ pub(crate) async fn run(args: &Args, config: Config, settings: &Settings) -> Res
         ..gateway::Options::default()
     };
     let (stop, stopped) = oneshot::channel::<()>();
-    let router = gateway::router(driver.clone(), Arc::new(Bytes), options);
+    let router = gateway::router(driver.clone(), tokenizer, options);
     let served = tokio::spawn(gateway::serve(listener, router, async { drop(stopped.await) }));
     terminal::note(&format!(
         "serving at http://{address}/v1, recording to {}",
         args.record.display()
     ));
-    until_told(&mut driver).await.map_err(Failure::broken)?;
+    let playing = task::play(args, &config, address, secret(API_KEY))?;
+    let shown = tokio::spawn(progress::show(driver.clone(), args.record.clone(), args.steps));
+    until_told(&mut driver, args.steps).await.map_err(Failure::broken)?;
+    shown.abort();
+    if let Some(playing) = playing {
+        terminal::note(&playing.stop().await);
+    }
     driver.shut_down(Span::from_secs(args.shutdown_timeout_sec)).await;
     let ended = run.await.map_err(Failure::broken)?;
     drop(stop);
@@ -82,6 +95,9 @@ pub(crate) async fn run(args: &Args, config: Config, settings: &Settings) -> Res
         "ended after {}: {} steps, {} samples trained, {} inputs recorded",
         status.now, status.ledger.steps, status.ledger.trained, status.committed
     ));
+    if let Some(out) = &args.out {
+        terminal::note(&steps::write(&args.record, out)?);
+    }
     ended.map_err(Failure::broken)
 }
 
@@ -90,6 +106,9 @@ fn secret(variable: &str) -> Option<Secret> {
 }
 
 fn judge(args: &Args, settings: &Settings) -> Result<Arc<dyn Judge>, Failure> {
+    if let Some(task) = args.task {
+        return Ok(task.judge());
+    }
     if args.exact {
         return Ok(Arc::new(Rule::exact()));
     }
@@ -98,10 +117,22 @@ fn judge(args: &Args, settings: &Settings) -> Result<Arc<dyn Judge>, Failure> {
     Ok(Arc::new(endpoint.map_err(Failure::input)?))
 }
 
+/// Text to token ids and back, and how many ids there are.
+fn tokenizer(args: &Args) -> (Arc<dyn Tokenizer>, u32) {
+    args.task.map_or_else(|| (Arc::new(Bytes) as _, Bytes::VOCABULARY), TaskName::tokenizer)
+}
+
 /// The policy, from the newest checkpoint beside the record.
-fn parts(args: &Args, judge: Arc<dyn Judge>, recovery: &Recovery) -> Result<Parts, Failure> {
+fn parts(
+    args: &Args,
+    judge: Arc<dyn Judge>,
+    tokenizer: Arc<dyn Tokenizer>,
+    vocabulary: u32,
+    recovery: &Recovery,
+) -> Result<Parts, Failure> {
     let device = model::device(&args.device).map_err(Failure::input)?;
-    let shape = Shape::tiny(i64::from(Bytes::VOCABULARY), POSITIONS);
+    model::one_thread();
+    let shape = Shape::tiny(i64::from(vocabulary), POSITIONS);
     let fresh = Arc::new(shape.random(args.seed));
     let version = DeployVersion::new(0);
     let serving = TchEngine::new(shape.clone(), device, SLOTS, fresh.clone(), version);
@@ -113,7 +144,7 @@ fn parts(args: &Args, judge: Arc<dyn Judge>, recovery: &Recovery) -> Result<Part
     let link = engine::spawn(ReplicaId(0), clock, COMMAND_ROOM, serving);
     let trainer = trainer::spawn(clock, learning).map_err(Failure::broken)?;
     let engines = vec![link.map_err(Failure::broken)?];
-    Ok(Parts { tokenizer: Arc::new(Bytes), judge, engines, trainer })
+    Ok(Parts { tokenizer, judge, engines, trainer })
 }
 
 fn beside(record: &Path, suffix: &str) -> std::path::PathBuf {
@@ -122,13 +153,16 @@ fn beside(record: &Path, suffix: &str) -> std::path::PathBuf {
     name.into()
 }
 
-/// Until a signal comes, or the run cannot go on.
-async fn until_told(driver: &mut DriverHandle) -> std::io::Result<()> {
+/// Until a signal comes, enough steps are made, or the run cannot go on.
+async fn until_told(driver: &mut DriverHandle, steps: Option<u64>) -> std::io::Result<()> {
     let (mut term, mut int) = (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
     tokio::select! {
         _ = term.recv() => {}
         _ = int.recv() => {}
-        _ = driver.until(|status| status.error.is_some()) => {}
+        _ = driver.until(|status| {
+            let enough = steps.is_some_and(|steps| status.ledger.steps >= steps);
+            enough || status.error.is_some()
+        }) => {}
     }
     Ok(())
 }

@@ -8,6 +8,7 @@ mod live;
 mod options;
 mod outcome;
 mod progress;
+mod steps;
 mod terminal;
 
 use std::panic;

@@ -58,6 +58,12 @@ pub enum ModelError {
     },
 }
 
+/// From now on every thread computes alone on a CPU: the engine and the trainer have one each, and a
+/// small model gains nothing by more.
+pub fn one_thread() {
+    tch::set_num_threads(1);
+}
+
 /// The device of this name: `cpu`, `cuda`, `cuda:1`.
 ///
 /// # Errors

@@ -8,6 +8,7 @@
 mod read;
 mod replay;
 mod rows;
+mod steps;
 mod write;
 mod writer;
 
@@ -23,6 +24,7 @@ use rusqlite::{Connection, OpenFlags, OptionalExtension};
 pub use read::{LiveSample, StoredInput, StoredSnapshot};
 pub use replay::{is_database, replay};
 pub use rows::{Question, Row};
+pub use steps::{Recent, StepRow, count_sessions, recent, steps};
 pub use writer::{Batch, Said, Writer};
 
 /// The version of the tables' layout.

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use headway_shared::config::{Config, Layers, Settings, load_live};
 
 use crate::failure::Failure;
+use crate::live::TaskName;
 use crate::options::read;
 use crate::{live, terminal};
 
@@ -34,8 +35,20 @@ pub(crate) struct Args {
     pub(crate) seed: u64,
     /// Judge by a rule, not by the endpoint: a turn is worth 1 if it is its request's
     /// metadata.answer, else 0
-    #[arg(long)]
+    #[arg(long, conflicts_with = "task")]
     pub(crate) exact: bool,
+    /// Play sessions of a task in this process, and judge them by the task's own rule
+    #[arg(long, value_enum)]
+    pub(crate) task: Option<TaskName>,
+    /// Sessions of the task at once, at most max_envs [default: a batch and a half]
+    #[arg(long, value_name = "N", requires = "task")]
+    pub(crate) sessions: Option<u32>,
+    /// End in order after so many train steps
+    #[arg(long, value_name = "N")]
+    pub(crate) steps: Option<u64>,
+    /// Folder for steps.csv and its plots, written when the run ends
+    #[arg(long, value_name = "DIR")]
+    pub(crate) out: Option<PathBuf>,
     /// How long what runs may take to end once the run is told to
     #[arg(long, value_name = "SECONDS", default_value_t = 30)]
     pub(crate) shutdown_timeout_sec: u64,

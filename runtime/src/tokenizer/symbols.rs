@@ -74,7 +74,8 @@ mod tests {
     #[test]
     fn a_conversation_becomes_symbols_between_marks() {
         let symbols = Symbols::new("01?");
-        let message = |role: &str, content: &str| Message { role: role.into(), content: content.into() };
+        let message =
+            |role: &str, content: &str| Message { role: role.into(), content: content.into() };
         let messages = [message("user", "10x"), message("assistant", "?1"), message("tool", "0")];
         assert_eq!(symbols.prompt(&messages), [5, 1, 0, 3, 6, 2, 1, 3, 7, 0, 3, 6]);
         assert_eq!(symbols.decode(&[2, 1, 3]), "?1");
