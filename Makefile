@@ -1,6 +1,6 @@
 # `make test` is the whole truth; the others are its parts and helpers.
 
-.PHONY: test lint doc unit same-bytes test-torch bless bench
+.PHONY: test lint doc unit same-bytes test-torch live live-results bless bench
 
 test: lint doc unit same-bytes
 
@@ -24,6 +24,16 @@ test-torch:
 	scripts/libtorch.sh
 	cargo clippy -p headway-runtime -p headway --features torch --all-targets --locked -- -D warnings
 	cargo test -p headway-runtime --features torch --lib --tests --locked
+
+# A policy learns a task with a tool, live, in a few minutes: docs/live.md. It fetches what is missing.
+live:
+	scripts/live.sh
+
+# The nine runs whose tables and plots are committed under results/live.
+live-results:
+	scripts/libtorch.sh
+	cargo build --release --features torch --locked
+	scripts/live_results.sh
 
 # Rewrites what tests compare with: generated pages, golden digests, the README's outputs.
 # Read the difference before you commit it.

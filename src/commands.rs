@@ -1,6 +1,8 @@
 //! One module per subcommand.
 
 pub(crate) mod compare;
+#[cfg(feature = "torch")]
+pub(crate) mod environment;
 pub(crate) mod import;
 pub(crate) mod plan;
 pub(crate) mod plot;

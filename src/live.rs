@@ -67,7 +67,7 @@ pub(crate) async fn run(args: &Args, config: Config, settings: &Settings) -> Res
     let started = driver::start(recovery, parts, options).await;
     let (mut driver, run) = started.map_err(|error| unusable(&error))?;
     let options = gateway::Options {
-        api_key: secret(API_KEY),
+        api_key: api_key(),
         admin_token: secret(ADMIN_TOKEN),
         max_tokens: MOST_TOKENS,
         ..gateway::Options::default()
@@ -79,7 +79,7 @@ pub(crate) async fn run(args: &Args, config: Config, settings: &Settings) -> Res
         "serving at http://{address}/v1, recording to {}",
         args.record.display()
     ));
-    let playing = task::play(args, &config, address, secret(API_KEY))?;
+    let playing = task::play(args, &config, address, api_key())?;
     let shown = tokio::spawn(progress::show(driver.clone(), args.record.clone(), args.steps));
     until_told(&mut driver, args.steps).await.map_err(Failure::broken)?;
     shown.abort();
@@ -99,6 +99,11 @@ pub(crate) async fn run(args: &Args, config: Config, settings: &Settings) -> Res
         terminal::note(&steps::write(&args.record, out)?);
     }
     ended.map_err(Failure::broken)
+}
+
+/// The key that the gateway of this machine wants, if it wants one.
+pub(crate) fn api_key() -> Option<Secret> {
+    secret(API_KEY)
 }
 
 fn secret(variable: &str) -> Option<Secret> {

@@ -41,6 +41,8 @@ enum Command {
     Import(import::Args),
     #[cfg(feature = "torch")]
     Run(commands::run::Args),
+    #[cfg(feature = "torch")]
+    Environment(commands::environment::Args),
 }
 
 impl Command {
@@ -55,6 +57,8 @@ impl Command {
             Self::Import(args) => import::run(args),
             #[cfg(feature = "torch")]
             Self::Run(args) => commands::run::run(args),
+            #[cfg(feature = "torch")]
+            Self::Environment(args) => commands::environment::run(args),
         }
     }
 }

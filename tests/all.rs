@@ -17,6 +17,7 @@ mod all {
     mod import;
     mod killed;
     mod live_files;
+    mod live_results;
     mod outcome;
     mod pages;
     mod pipe;

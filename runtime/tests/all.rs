@@ -21,6 +21,8 @@ mod all {
     mod judges;
     #[cfg(feature = "torch")]
     mod learning;
+    #[cfg(feature = "torch")]
+    mod learning_live;
     mod record;
     mod shutdown;
     mod weights;

@@ -98,16 +98,6 @@ impl Playing {
     pub(crate) async fn stop(self) -> String {
         drop(self.stop);
         let _ = self.running.await;
-        let counts = self.host.counts();
-        format!(
-            "{} sessions played, {} turns; {} requests sent again (503: {}, 429: {}); {} sessions \
-             given up",
-            counts.complete,
-            counts.turns,
-            counts.retries,
-            counts.unavailable,
-            counts.too_many,
-            counts.given_up + counts.broken
-        )
+        self.host.counts().to_string()
     }
 }
