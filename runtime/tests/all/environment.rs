@@ -233,10 +233,13 @@ async fn sessions_that_are_stopped_leave_nothing_running() {
     ended.unwrap();
 }
 
-/// A gateway that answers by a script: a status and a header, then the answer.
+/// A status, and what `Retry-After` says.
+type Refused = (u16, Option<&'static str>);
+
+/// A gateway that answers by a script: refusals, then the answer.
 #[derive(Clone, Default)]
 struct Script {
-    answers: Arc<Mutex<Vec<(u16, Option<&'static str>)>>>,
+    answers: Arc<Mutex<Vec<Refused>>>,
     seen: Arc<Mutex<Vec<HeaderMap>>>,
 }
 
@@ -256,7 +259,7 @@ async fn answer(Shared(script): Shared<Script>, headers: HeaderMap) -> Response 
 
 /// Plays one session against the script, whose first answer is its last.
 async fn scripted(
-    answers: &[(u16, Option<&'static str>)],
+    answers: &[Refused],
     change: impl FnOnce(&mut Options),
 ) -> (Host, Vec<HeaderMap>) {
     let script = Script::default();
