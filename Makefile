@@ -1,29 +1,30 @@
 # `make test` is the whole truth; the others are its parts and helpers.
 
-.PHONY: test lint doc unit same-bytes test-torch live live-results bless bench
+.PHONY: test fetch lint doc unit same-bytes live live-results bless bench
 
-test: lint doc unit same-bytes
+test: fetch lint doc unit same-bytes
 
+# What tests need and cargo does not bring: libtorch, and the official OpenAI client.
+fetch:
+	scripts/libtorch.sh
+	scripts/openai_client.sh
+
+# With the feature `torch` and without it.
 lint:
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets --locked -- -D warnings
+	cargo clippy -p headway-runtime -p headway --features torch --all-targets --locked -- -D warnings
 
 doc:
-	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --locked
+	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --features torch --no-deps --locked
 
-# Unit, integration and documentation tests.
-unit:
-	cargo test --workspace --locked
+# Unit, integration and documentation tests; what was fetched may not be skipped.
+unit: fetch
+	HEADWAY_TEST_ALL=1 cargo test --workspace --features torch --locked
 
 # Debug and release, one thread and two, twice: identical bytes.
-same-bytes:
+same-bytes: fetch
 	scripts/same_bytes.sh
-
-# The policy in libtorch: fetches the library where it is missing, then lints and tests what uses it.
-test-torch:
-	scripts/libtorch.sh
-	cargo clippy -p headway-runtime -p headway --features torch --all-targets --locked -- -D warnings
-	cargo test -p headway-runtime --features torch --lib --tests --locked
 
 # A policy learns a task with a tool, live, in a few minutes: docs/live.md. It fetches what is missing.
 live:
@@ -37,8 +38,8 @@ live-results:
 
 # Rewrites what tests compare with: generated pages, golden digests, the README's outputs.
 # Read the difference before you commit it.
-bless:
-	HEADWAY_BLESS=1 cargo test --workspace --locked
+bless: fetch
+	HEADWAY_BLESS=1 cargo test --workspace --features torch --locked
 
 bench:
 	cargo bench --workspace --locked

@@ -8,7 +8,8 @@ out=$(mktemp -d)
 trap 'rm -rf "$out"' EXIT
 target=${CARGO_TARGET_DIR:-target}
 
-cargo build --locked --bin headway
+# As the tests have built it.
+cargo build --locked --features torch --bin headway
 cp "$target/debug/headway" "$out/dev"
 cargo build --locked --bin headway --release
 cp "$target/release/headway" "$out/release"

@@ -1,13 +1,13 @@
 //! One module per subcommand.
 
+pub(crate) mod check;
 pub(crate) mod compare;
-#[cfg(feature = "torch")]
+pub(crate) mod doctor;
 pub(crate) mod environment;
 pub(crate) mod import;
 pub(crate) mod plan;
 pub(crate) mod plot;
 pub(crate) mod replay;
-#[cfg(feature = "torch")]
 pub(crate) mod run;
 pub(crate) mod simulate;
 pub(crate) mod sweep;

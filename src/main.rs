@@ -3,7 +3,6 @@
 mod commands;
 mod failure;
 mod headline;
-#[cfg(feature = "torch")]
 mod live;
 mod options;
 mod outcome;
@@ -16,7 +15,9 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
-use commands::{compare, import, plan, plot, replay, simulate, sweep};
+use commands::{
+    check, compare, doctor, environment, import, plan, plot, replay, run, simulate, sweep,
+};
 use failure::Failure;
 
 /// Predict and control off-policy staleness in asynchronous RL.
@@ -38,11 +39,11 @@ enum Command {
     Plan(plan::Args),
     Plot(plot::Args),
     Replay(replay::Args),
+    Check(check::Args),
     Import(import::Args),
-    #[cfg(feature = "torch")]
-    Run(commands::run::Args),
-    #[cfg(feature = "torch")]
-    Environment(commands::environment::Args),
+    Doctor(doctor::Args),
+    Run(run::Args),
+    Environment(environment::Args),
 }
 
 impl Command {
@@ -54,11 +55,11 @@ impl Command {
             Self::Plan(args) => plan::run(args),
             Self::Plot(args) => plot::run(args),
             Self::Replay(args) => replay::run(args),
+            Self::Check(args) => check::run(args),
             Self::Import(args) => import::run(args),
-            #[cfg(feature = "torch")]
-            Self::Run(args) => commands::run::run(args),
-            #[cfg(feature = "torch")]
-            Self::Environment(args) => commands::environment::run(args),
+            Self::Doctor(args) => doctor::run(args),
+            Self::Run(args) => run::run(args),
+            Self::Environment(args) => environment::run(args),
         }
     }
 }

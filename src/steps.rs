@@ -6,7 +6,6 @@ use std::path::Path;
 
 use headway_sim::report::csv::Csv;
 use headway_sim::report::plot::Learned;
-#[cfg(feature = "torch")]
 pub(crate) use table::write;
 
 use crate::failure::Failure;
@@ -51,7 +50,6 @@ fn kind(name: &str) -> Option<String> {
     Some(kind.replace('-', " "))
 }
 
-#[cfg(feature = "torch")]
 mod table {
     use std::collections::BTreeSet;
     use std::path::Path;

@@ -12,12 +12,20 @@ mod all {
     mod blessed;
     mod support;
 
+    #[path = "../../runtime/tests/all/checkpoint.rs"]
+    mod checkpoint;
+    #[path = "../../runtime/tests/all/sglang_server.rs"]
+    #[expect(dead_code, reason = "the runtime's tests use more of it")]
+    mod sglang_server;
+
+    mod doctor;
     mod help;
     mod identity;
     mod import;
     mod killed;
     mod live_files;
     mod live_results;
+    mod live_run;
     mod outcome;
     mod pages;
     mod pipe;

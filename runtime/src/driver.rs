@@ -20,10 +20,13 @@ mod effect;
 mod facts;
 mod handle;
 mod message;
+mod narrator;
 mod recovery;
 mod shutdown;
 mod start;
+mod trajectory;
 mod turn;
+mod upgrade;
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -31,7 +34,7 @@ use std::sync::Arc;
 use headway_shared::action::{Action, OperatorReply};
 use headway_shared::core::{Fate, Scheduler};
 use headway_shared::id::{
-    GroupId, PublicationId, ReplicaId, RequestId, SampleId, SessionId, VoteId,
+    GroupId, PublicationId, ReplicaId, RequestId, SampleId, SessionId, StepId, VoteId,
 };
 use headway_shared::input::Input;
 use headway_shared::metrics::Observer;
@@ -42,7 +45,7 @@ use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::AbortHandle;
 
 use crate::clock::Clock;
-use crate::engine::{EngineCommand, Weights};
+use crate::engine::{EngineCommand, Export};
 use crate::judge::Judge;
 use crate::store::{Batch, Row, Writer};
 use crate::tokenizer::Tokenizer;
@@ -50,13 +53,16 @@ use crate::trainer::{StepMetric, TrainerCommand};
 use book::Book;
 use effect::Effect;
 use message::{Completion, Wish};
+use narrator::Narrator;
 use shutdown::Ending;
 use turn::{Payload, Turn};
 
 pub use handle::DriverHandle;
 pub use message::{Answer, Arrival, Status, TurnEvent};
+pub use narrator::{LOGPROB_DIFF, StepSummary};
 pub use recovery::Recovery;
 pub use start::{DriverError, Options, Parts, start};
+pub use upgrade::TakenOver;
 
 /// How many completions, then how many wishes, are taken before the other kind is looked at.
 const TURN_OF_EACH: usize = 64;
@@ -69,6 +75,7 @@ struct Driver {
     clock: Clock,
     scheduler: Scheduler,
     observer: Observer,
+    narrator: Narrator,
     decisions: Decisions,
     book: Book,
 
@@ -88,10 +95,10 @@ struct Driver {
     groups: GroupNames,
     turns: BTreeMap<RequestId, Turn>,
     samples: BTreeMap<SampleId, Payload>,
-    /// Samples of each session whose next state has not been seen.
-    awaiting: BTreeMap<SessionId, Vec<SampleId>>,
+    /// Turns of each session whose next state has not been seen: the sample, and which turn of it.
+    awaiting: BTreeMap<SessionId, Vec<(SampleId, usize)>>,
     votes: BTreeMap<VoteId, AbortHandle>,
-    saved: Option<(PublicationId, Arc<Weights>)>,
+    saved: Option<(PublicationId, Export)>,
     /// What the step that is about to end has measured.
     metrics: Vec<StepMetric>,
     /// Who waits for an operator's reply, in order.
@@ -103,6 +110,8 @@ struct Driver {
     writer: Writer,
     /// The number of the next input.
     seq: u64,
+    /// How many inputs precede the newest snapshot.
+    snapshot_at: u64,
     /// Inputs on disk.
     committed: u64,
     /// A batch is being committed.
@@ -167,6 +176,13 @@ impl Driver {
         }
         self.commit();
         self.show();
+        self.narrate();
+    }
+
+    /// Writes to the log what there is to say.
+    fn narrate(&mut self) {
+        self.narrator.look(self.clock.now(), &self.scheduler);
+        self.narrator.take().iter().for_each(narrator::Note::log);
     }
 
     fn take_completions(&mut self) -> bool {
@@ -206,7 +222,8 @@ impl Driver {
     }
 
     async fn wait(&mut self) {
-        let deadline = [self.scheduler.poll_timeout(), self.ending_deadline()];
+        let speaks = Some(self.narrator.due());
+        let deadline = [self.scheduler.poll_timeout(), self.ending_deadline(), speaks];
         let deadline = deadline.into_iter().flatten().min();
         let timer = tokio::time::sleep_until(self.clock.instant(deadline.unwrap_or(Time::MAX)));
         let takes_wishes = self.takes_wishes();
@@ -230,12 +247,15 @@ impl Driver {
         let seq = self.seq;
         self.seq += 1;
         let digest = self.decisions.add(now, &actions);
+        let training = self.book.step;
         self.observer.observe(now, input, &actions, &self.scheduler);
+        self.narrator.observe(now, input, &actions, &self.scheduler, &self.metrics);
+        tracing::trace!(target: "headway", seq, actions = actions.len(), "an input");
         self.book.observe(input, &actions);
         let input_row =
             Row::Input { seq, at: now, input: Box::new(input.clone()), actions: digest };
         self.append(input_row);
-        self.append_end(seq, input);
+        self.append_end(seq, input, training);
         self.options.at(Point::AfterAppend);
         for &action in &actions {
             self.act(seq, action);
@@ -247,15 +267,19 @@ impl Driver {
         }
     }
 
-    /// What an input says of a vote or step.
-    fn append_end(&mut self, seq: u64, input: &Input) {
+    /// What an input says of a vote, or of the step that was training.
+    fn append_end(&mut self, seq: u64, input: &Input, training: Option<StepId>) {
         match *input {
             Input::VoteEnded { vote, outcome, tokens, judge_version } => {
                 self.append(Row::VoteEnded { vote, seq, outcome, tokens, judge_version });
             }
             Input::StepEnded { step, ok } => {
                 let metrics = std::mem::take(&mut self.metrics);
-                self.append(Row::StepEnded { step, ok, metrics, seq });
+                // What a cancelled step says comes too late, and counts for nothing.
+                if training == Some(step) {
+                    self.append(Row::StepEnded { step, ok, metrics, seq });
+                    self.checkpoint_if_due(seq, ok);
+                }
             }
             _ => {}
         }
@@ -282,7 +306,7 @@ impl Driver {
             let sample = Box::new(resolved.sample.clone());
             self.samples.remove(&sample.id);
             if let Some(waiting) = self.awaiting.get_mut(&sample.session) {
-                waiting.retain(|id| *id != sample.id);
+                waiting.retain(|(id, _)| *id != sample.id);
                 if waiting.is_empty() {
                     self.awaiting.remove(&sample.session);
                 }
@@ -293,10 +317,10 @@ impl Driver {
 
     /// The state as it is now, for a restart.
     fn snapshot(&mut self) {
-        let core = snapshot::to_bytes(&self.scheduler);
-        let book = postcard::to_stdvec(&self.book);
-        if let (Ok(core), Ok(book)) = (core, book) {
+        if let Ok(core) = snapshot::to_bytes(&self.scheduler) {
+            let book = self.book.to_bytes();
             self.append(Row::Snapshot { inputs: self.seq, core, book });
+            self.snapshot_at = self.seq;
         }
     }
 
@@ -323,6 +347,8 @@ impl Driver {
             waits_for: self.scheduler.stall().to_string(),
             inputs: self.seq,
             committed: self.committed,
+            publishing: self.scheduler.publishing(),
+            failed_votes: self.narrator.failed_votes(),
             error,
             ending: self.ending.is_some(),
         });
@@ -348,4 +374,10 @@ pub enum Point {
     BeforeLease,
     /// After that.
     AfterLease,
+    /// Before the trainer writes a checkpoint.
+    BeforeCheckpoint,
+    /// When it is written, and has not got its name.
+    BeforeRename,
+    /// When it is whole in its place, before anyone knows.
+    AfterRename,
 }

@@ -5,6 +5,7 @@
 //! [`Generate`](EngineCommand::Generate) has exactly one [`Ended`](EngineEvent::Ended), unless the
 //! engine goes [down](EngineEvent::Down), which ends everything on it.
 
+use std::path::Path;
 use std::sync::Arc;
 use std::thread;
 
@@ -18,6 +19,7 @@ use tokio::sync::mpsc;
 
 use crate::clock::Clock;
 
+pub mod sglang;
 #[cfg(feature = "torch")]
 pub mod tch;
 
@@ -34,6 +36,10 @@ pub struct Sampling {
     /// The turn ends behind any of these sequences of ids, which stay part of it. The token that
     /// ends a turn is one of them.
     pub stop: Arc<[Vec<u32>]>,
+    /// The texts behind the sequences of `stop` that a client asked for: the same text can be
+    /// generated as other ids. An engine that knows text ends the turn behind it however it is
+    /// spelt; one that knows ids alone need not.
+    pub stop_texts: Arc<[String]>,
 }
 
 /// A generated token.
@@ -87,6 +93,21 @@ pub struct Weights {
     pub tensors: Vec<WeightTensor>,
 }
 
+/// Weights as they cross from the trainer to the engines. Cheap to clone.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Export {
+    /// In this process.
+    Tensors(Arc<Weights>),
+    /// A checkpoint that engines outside this process read: a directory as they see it.
+    Directory(Arc<Path>),
+}
+
+impl From<Arc<Weights>> for Export {
+    fn from(weights: Arc<Weights>) -> Self {
+        Self::Tensors(weights)
+    }
+}
+
 /// What an engine is told.
 #[derive(Clone, Debug)]
 pub enum EngineCommand {
@@ -107,7 +128,7 @@ pub enum EngineCommand {
         /// Their version: the stamp of every token generated after the swap.
         version: DeployVersion,
         /// The weights.
-        weights: Arc<Weights>,
+        weights: Export,
         /// What the turns in flight do meanwhile.
         in_flight: InFlight,
         /// What becomes of their KV cache at the swap.
@@ -130,7 +151,8 @@ pub enum EngineEvent {
         /// Their version.
         deploy: DeployVersion,
     },
-    /// The tokens of one decode step, at most one per attempt.
+    /// The tokens of one decode step, or of what a server has sent at once; those of an attempt in
+    /// order.
     Tokens {
         /// When they were sampled.
         at: Time,
@@ -163,6 +185,9 @@ pub enum EngineEvent {
         /// The engine still holds its old weights, whole.
         intact: bool,
     },
+    /// The server behind the engine is gone, and everything that ran on it. The engine waits for it
+    /// and says [`Up`](Self::Up) when it is back.
+    Lost,
     /// The engine is gone, and everything that ran on it. Sent by [`spawn`] when the thread ends.
     Down,
 }

@@ -13,6 +13,7 @@ mod openapi;
 mod request;
 mod stream;
 mod text;
+mod training;
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -29,6 +30,7 @@ use tokio::net::TcpListener;
 use crate::driver::DriverHandle;
 use crate::secret::Secret;
 use crate::tokenizer::Tokenizer;
+use crate::trainer::external::Desk;
 use error::ApiError;
 
 /// How the gateway answers.
@@ -40,10 +42,21 @@ pub struct Options {
     pub api_key: Option<Secret>,
     /// The admin API needs this token; `None`: there is no admin API.
     pub admin_token: Option<Secret>,
+    /// Where an external trainer pulls its batches; `None`: there is none.
+    pub training: Option<Training>,
     /// The longest body, in bytes.
     pub max_body: usize,
     /// The longest answer, in tokens, also where a request asks for more or does not say.
     pub max_tokens: u32,
+}
+
+/// The API of an external trainer.
+#[derive(Clone, Debug)]
+pub struct Training {
+    /// What there is to train.
+    pub desk: Desk,
+    /// Trainers need this token.
+    pub token: Secret,
 }
 
 impl Default for Options {
@@ -52,6 +65,7 @@ impl Default for Options {
             model: "policy".to_owned(),
             api_key: None,
             admin_token: None,
+            training: None,
             max_body: 8 << 20,
             max_tokens: 4096,
         }
@@ -68,20 +82,30 @@ pub(crate) struct Gate {
 /// The routes, all of which `/openapi.json` describes.
 pub fn router(driver: DriverHandle, tokenizer: Arc<dyn Tokenizer>, options: Options) -> Router {
     let max_body = options.max_body;
-    let has_admin = options.admin_token.is_some();
+    let (has_admin, has_trainer) = (options.admin_token.is_some(), options.training.is_some());
     let mut router = Router::new()
         .route("/v1/chat/completions", post(chat::completions))
         .route("/v1/models", get(models))
         .route("/healthz", get(healthz))
         .route("/readyz", get(readyz))
         .route("/metrics", get(metrics::metrics))
-        .route("/openapi.json", get(async || Json(openapi::description())));
+        .route("/openapi.json", get(async move || Json(openapi::description(has_trainer))));
     if has_admin {
         router = router
             .route("/admin/state", get(admin::state))
             .route("/admin/ledger", get(admin::ledger))
+            .route("/admin/steps", get(admin::steps))
+            .route("/admin/publish", post(admin::publish))
             .route("/admin/pause", post(admin::pause))
             .route("/admin/resume", post(admin::resume));
+    }
+    if has_trainer {
+        router = router
+            .route("/trainer/pull", post(training::pull))
+            .route("/trainer/heartbeat", post(training::heartbeat))
+            .route("/trainer/report", post(training::report))
+            .route("/trainer/weights", post(training::weights))
+            .route("/trainer/state", get(training::state));
     }
     router
         .fallback(async || ApiError::unknown_path())
@@ -125,6 +149,15 @@ impl Gate {
             Some(token) => check(Some(token), headers),
             None => Err(ApiError::unknown_path()),
         }
+    }
+}
+
+impl Gate {
+    /// The caller may train.
+    fn admit_trainer(&self, headers: &HeaderMap) -> Result<&Desk, ApiError> {
+        let training = self.options.training.as_ref().ok_or_else(ApiError::unknown_path)?;
+        check(Some(&training.token), headers)?;
+        Ok(&training.desk)
     }
 }
 

@@ -13,21 +13,27 @@
 //! | [`environment`] | sessions of a task, played against a gateway |
 //! | [`engine`], [`trainer`] | what a serving engine and a trainer receive and send |
 //! | `model` | the policy in libtorch (feature `torch`) |
+//! | [`trajectory`] | what a sample consists of, and the sequences it is trained as |
 //! | [`tokenizer`] | text to token ids and back |
 //! | [`secret`] | keys and tokens, never shown |
+//! | [`doctor`] | what a live run needs, looked at before and while it runs |
+//! | [`log`] | lines on stderr about what the run does |
 //! | [`clock`] | the only clock: nanoseconds since the run's start |
 
 pub mod clock;
+pub mod doctor;
 pub mod driver;
 pub mod engine;
 pub mod environment;
 pub mod gateway;
 pub mod judge;
+pub mod log;
 #[cfg(feature = "torch")]
 pub mod model;
 pub mod secret;
 pub mod store;
 pub mod tokenizer;
 pub mod trainer;
+pub mod trajectory;
 
 pub use headway_shared as shared;

@@ -5,10 +5,14 @@
 //! with `synchronous = FULL`: what is committed survives a power failure. `docs/record.md`
 //! describes the tables; every column but the snapshots is readable in the `sqlite3` shell.
 
+mod check;
+mod facts;
 mod read;
 mod replay;
 mod rows;
 mod steps;
+mod stretch;
+mod turns;
 mod write;
 mod writer;
 
@@ -16,19 +20,28 @@ use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
 
+use headway_shared::check::Finding;
 use headway_shared::config::Config;
+use headway_shared::core::Scheduler;
 use headway_shared::record::DECISION_VERSION;
 use headway_shared::replay::ReplayError;
-use rusqlite::{Connection, OpenFlags, OptionalExtension};
+use rusqlite::{Connection, OpenFlags, OptionalExtension, params};
 
+pub use check::{Checked, check};
 pub use read::{LiveSample, StoredInput, StoredSnapshot};
-pub use replay::{is_database, replay};
+pub use replay::{is_database, replay, replay_stretches};
 pub use rows::{Question, Row};
 pub use steps::{Recent, StepRow, count_sessions, recent, steps};
+pub use stretch::Stretch;
 pub use writer::{Batch, Said, Writer};
 
+pub(crate) use facts::Facts;
+use write::number;
+
 /// The version of the tables' layout.
-pub const FORMAT_VERSION: u32 = 1;
+pub const FORMAT_VERSION: u32 = 2;
+/// The oldest that can be read, and is brought to the newest by a run that goes on with it.
+const OLDEST_FORMAT: u32 = 1;
 
 /// How a command without `sqlite3` tells a database from another file.
 const MAGIC: &[u8] = b"SQLite format 3\0";
@@ -49,18 +62,32 @@ pub enum StoreError {
     #[error("this is a database, but not a record of a Headway run")]
     NotARecord,
     /// Its tables are laid out in a way that this build does not know.
-    #[error("the record has format {found}; this build reads format {FORMAT_VERSION}")]
+    #[error(
+        "the record has format {found}; this build reads formats {OLDEST_FORMAT} to {FORMAT_VERSION}"
+    )]
     OtherFormat {
         /// Its format.
         found: String,
     },
     /// It is of a core that may decide otherwise.
     #[error(
-        "the record has decision version {found}; this build decides as version {DECISION_VERSION}"
+        "the record has decision version {found}; this build decides as version {DECISION_VERSION}, \
+         and can verify none of it"
     )]
     OtherDecisions {
         /// Its decision version.
         found: String,
+    },
+    /// Another decision version decided it, and this build cannot take it over.
+    #[error(
+        "the record was decided by version {found}, this build decides as version \
+         {DECISION_VERSION}, and it cannot go on with it: {why}"
+    )]
+    NoWayOn {
+        /// Its decision version.
+        found: u32,
+        /// Why not, and what to do instead.
+        why: String,
     },
     /// A row is not what was written.
     #[error("the record is damaged: {place}")]
@@ -93,9 +120,10 @@ impl Database {
         if !path.exists() {
             create(path, config)?;
         }
-        let connection = Connection::open(path)?;
+        let mut connection = Connection::open(path)?;
         prepare(&connection)?;
         let config = header(&connection)?;
+        upgrade(&mut connection)?;
         let fresh = read::newest_snapshot(&connection)?.is_none()
             && connection.query_row("SELECT count(*) FROM inputs", [], |row| row.get(0)) == Ok(0);
         Ok(Self { connection, config, fresh, lock })
@@ -105,6 +133,39 @@ impl Database {
     #[must_use]
     pub const fn is_fresh(&self) -> bool {
         self.fresh
+    }
+
+    /// What decided the last of its inputs.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub fn decision_version(&self) -> Result<u32, StoreError> {
+        Ok(stretch::stretches(&self.connection)?.last().map_or(0, |last| last.decision_version))
+    }
+
+    /// What the tables say otherwise than a core that has handled the last inputs.
+    pub(crate) fn contradictions(
+        &self,
+        facts: &Facts,
+        scheduler: &Scheduler,
+    ) -> Result<Vec<Finding>, StoreError> {
+        facts.compare(&self.connection, scheduler)
+    }
+
+    /// From input `from` on, this build decides, and began with this state.
+    pub(crate) fn begin_epoch(
+        &mut self,
+        from: u64,
+        handled_again: u64,
+        [core, book]: [&[u8]; 2],
+    ) -> Result<(), StoreError> {
+        let transaction = self.connection.transaction()?;
+        let epoch = "INSERT OR REPLACE INTO epochs VALUES (?1, ?2, ?3)";
+        transaction
+            .execute(epoch, params![number(from), DECISION_VERSION, number(handled_again)])?;
+        let snapshot = "INSERT OR REPLACE INTO snapshots VALUES (?1, ?2, ?3)";
+        transaction.execute(snapshot, params![number(from), core, book])?;
+        Ok(transaction.commit()?)
     }
 
     /// The configuration that the run began with.
@@ -121,6 +182,7 @@ fn create(path: &Path, config: &Config) -> Result<(), StoreError> {
     let _ = fs::remove_file(&draft);
     let connection = Connection::open(&draft)?;
     connection.execute_batch(include_str!("store/schema.sql"))?;
+    connection.execute_batch(FORMAT_2)?;
     let header = [
         ("program", "headway".to_owned()),
         ("format", FORMAT_VERSION.to_string()),
@@ -137,6 +199,20 @@ fn create(path: &Path, config: &Config) -> Result<(), StoreError> {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
     File::open(folder.unwrap_or(Path::new(".")))?.sync_all()?;
     Ok(())
+}
+
+/// What format 2 has beyond format 1.
+const FORMAT_2: &str = include_str!("store/format_2.sql");
+
+/// Brings an older record to the newest format, whole or not at all.
+fn upgrade(connection: &mut Connection) -> Result<(), StoreError> {
+    let transaction = connection.transaction()?;
+    if format(&transaction)? < FORMAT_VERSION {
+        transaction.execute_batch(FORMAT_2)?;
+        let set = "UPDATE header SET value = ?1 WHERE key = 'format'";
+        transaction.execute(set, [FORMAT_VERSION.to_string()])?;
+    }
+    Ok(transaction.commit()?)
 }
 
 fn prepare(connection: &Connection) -> Result<(), StoreError> {
@@ -161,28 +237,33 @@ fn header(connection: &Connection) -> Result<Config, StoreError> {
     if connection.query_row(tables, [], |row| row.get::<_, u32>(0))? == 0 {
         return Err(StoreError::NotARecord);
     }
-    let value = |key: &str| -> Result<String, StoreError> {
-        let sql = "SELECT value FROM header WHERE key = ?1";
-        let value = connection.query_row(sql, [key], |row| row.get(0)).optional()?;
-        value.ok_or(StoreError::NotARecord)
-    };
-    if value("program")? != "headway" {
+    if value(connection, "program")? != "headway" {
         return Err(StoreError::NotARecord);
     }
-    let found = value("format")?;
-    if found != FORMAT_VERSION.to_string() {
-        return Err(StoreError::OtherFormat { found });
-    }
-    let found = value("decision_version")?;
-    if found != DECISION_VERSION.to_string() {
-        return Err(StoreError::OtherDecisions { found });
-    }
-    let damaged = || StoreError::Damaged { place: "the configuration in the header".to_owned() };
-    let config: Config = serde_json::from_str(&value("config")?).map_err(|_| damaged())?;
-    if config.digest().to_string() != value("config_digest")? {
+    format(connection)?;
+    let damaged = || StoreError::Damaged {
+        place: "the configuration in the header does not have the digest beside it".to_owned(),
+    };
+    let config: Config =
+        serde_json::from_str(&value(connection, "config")?).map_err(|_| damaged())?;
+    if config.digest().to_string() != value(connection, "config_digest")? {
         return Err(damaged());
     }
     Ok(config)
+}
+
+/// What the header says of `key`.
+fn value(connection: &Connection, key: &str) -> Result<String, StoreError> {
+    let sql = "SELECT value FROM header WHERE key = ?1";
+    let value = connection.query_row(sql, [key], |row| row.get(0)).optional()?;
+    value.ok_or(StoreError::NotARecord)
+}
+
+/// The format of a record, if it is known.
+fn format(connection: &Connection) -> Result<u32, StoreError> {
+    let found = value(connection, "format")?;
+    let known = |format: &u32| (OLDEST_FORMAT..=FORMAT_VERSION).contains(format);
+    found.parse().ok().filter(known).ok_or(StoreError::OtherFormat { found })
 }
 
 fn beside(path: &Path, suffix: &str) -> PathBuf {

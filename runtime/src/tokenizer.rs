@@ -1,7 +1,9 @@
 //! Text to token ids and back.
 
+mod hugging_face;
 mod symbols;
 
+pub use hugging_face::{HuggingFace, TokenizerError};
 pub use symbols::Symbols;
 
 /// One message of a conversation.
@@ -17,7 +19,10 @@ pub struct Message {
 /// never tokenised again: what is trained on are the ids that the engine sampled.
 pub trait Tokenizer: Send + Sync + 'static {
     /// The prompt of the next turn: the conversation, and the opening of the assistant's answer.
-    fn prompt(&self, messages: &[Message]) -> Vec<u32>;
+    ///
+    /// # Errors
+    /// [`PromptError`]: the model has no form for such a conversation.
+    fn prompt(&self, messages: &[Message]) -> Result<Vec<u32>, PromptError>;
 
     /// The ids of a text, for stop sequences.
     fn encode(&self, text: &str) -> Vec<u32>;
@@ -29,6 +34,11 @@ pub trait Tokenizer: Send + Sync + 'static {
     /// The token that ends the assistant's turn.
     fn end_of_turn(&self) -> u32;
 }
+
+/// A conversation that the model's template refuses: the template's own words.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the model's chat template refuses these messages: {0}")]
+pub struct PromptError(pub String);
 
 /// A tokenizer of bytes: the ids 0 to 255 are bytes, and a few more mark messages. It needs no
 /// vocabulary file, and suits small models.
@@ -51,7 +61,7 @@ impl Bytes {
 }
 
 impl Tokenizer for Bytes {
-    fn prompt(&self, messages: &[Message]) -> Vec<u32> {
+    fn prompt(&self, messages: &[Message]) -> Result<Vec<u32>, PromptError> {
         let mut ids = Vec::new();
         for message in messages {
             ids.push(match message.role.as_str() {
@@ -64,7 +74,7 @@ impl Tokenizer for Bytes {
             ids.push(Self::END);
         }
         ids.push(Self::ASSISTANT);
-        ids
+        Ok(ids)
     }
 
     fn encode(&self, text: &str) -> Vec<u32> {

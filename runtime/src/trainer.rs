@@ -3,8 +3,11 @@
 //! A trainer holds the learner's parameters. It lives on a thread of its own ([`spawn`]), takes
 //! [`TrainerCommand`]s in order and sends [`TrainerEvent`]s. It begins with its newest checkpoint
 //! (or fresh parameters) and says so with [`TrainerEvent::Up`]. Versions are the core's: a command
-//! says which version the parameters are, and after a rollback they go on upward.
+//! says which version the parameters are, and after a rollback they go on upward: until it has
+//! trained a step, what a trainer holds is what the first command calls it.
 
+use std::borrow::Cow;
+use std::fmt;
 use std::sync::Arc;
 use std::thread;
 
@@ -14,20 +17,28 @@ use headway_shared::version::{DeployVersion, LearnerVersion, RolloutVersion};
 use tokio::sync::mpsc;
 
 use crate::clock::Clock;
-use crate::engine::Weights;
+use crate::driver::Point;
+use crate::engine::Export;
 
+pub mod external;
+mod sequences;
 #[cfg(feature = "torch")]
 pub mod tch;
 
-/// A sample as the trainer sees it: the prompt and what was generated, token by token. The four
+pub use sequences::{advantages, by_sample};
+
+/// A sample as the trainer sees it: the prompts and what was generated, token by token. The four
 /// lists are equally long.
+///
+/// A trajectory whose turns are not one sequence comes as several of these in a row, with the same
+/// identity, group, reward and mask: they count as one sample (see [`advantages`]).
 #[derive(Clone, Debug, PartialEq)]
 pub struct TrainSample {
     /// The sample.
     pub id: SampleId,
     /// Its group, where `group_size` is above 1.
     pub group: Option<GroupId>,
-    /// Every token, the prompt's included.
+    /// Every token: prompts, what was generated, and what followed it.
     pub tokens: Vec<u32>,
     /// Which tokens the policy generated: only these carry loss.
     pub loss_mask: Vec<bool>,
@@ -44,11 +55,13 @@ pub struct TrainSample {
 /// What a trainer is told.
 #[derive(Clone, Debug)]
 pub enum TrainerCommand {
-    /// Train one step. Ends with [`TrainerEvent::StepEnded`].
+    /// Train one step. Ends with [`TrainerEvent::StepEnded`]. Told again, it is answered again and
+    /// not trained again.
     Step {
         /// The step.
         step: StepId,
-        /// The version that it starts from; the next one is what it makes.
+        /// The version that it starts from; the next one is what it makes. Where the step before
+        /// started from the same, that one counts as failed: the parameters go back first.
         learner: LearnerVersion,
         /// The newest version that a serving replica holds; `None`: there is none.
         deploy: Option<DeployVersion>,
@@ -59,8 +72,15 @@ pub enum TrainerCommand {
         /// Its samples, in batch order.
         samples: Vec<TrainSample>,
     },
-    /// Export the parameters, which are `version`. Ends with [`TrainerEvent::Saved`] or
-    /// [`TrainerEvent::SaveFailed`].
+    /// The step counts as failed, whatever became of it: it took too long. The parameters go back
+    /// to what they were before it, and a checkpoint that it made is removed. Ends with
+    /// [`TrainerEvent::Up`], also where the step is unknown.
+    CancelStep {
+        /// The step.
+        step: StepId,
+    },
+    /// Export the parameters of `version`, also where a step has been made since. Ends with
+    /// [`TrainerEvent::Saved`] or [`TrainerEvent::SaveFailed`].
     Save {
         /// The publication.
         publication: PublicationId,
@@ -75,10 +95,10 @@ pub enum TrainerCommand {
 }
 
 /// A number that a step reports.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct StepMetric {
     /// Its name, such as `learner_rollout_p99`.
-    pub name: &'static str,
+    pub name: Cow<'static, str>,
     /// It is about the tokens of this staleness; `None`: about the whole step.
     pub staleness: Option<u32>,
     /// The number.
@@ -88,11 +108,11 @@ pub struct StepMetric {
 /// What a trainer says.
 #[derive(Clone, Debug, PartialEq)]
 pub enum TrainerEvent {
-    /// It is ready, and holds this checkpoint.
+    /// It is ready, and holds these parameters.
     Up {
-        /// The version of the checkpoint; 0: fresh parameters.
+        /// Their version, at the start that of the checkpoint; 0: fresh parameters.
         checkpoint: LearnerVersion,
-        /// The step that made it, where the checkpoint was written by a step: where the run was
+        /// The step that made them, if one did: where the run was
         /// killed between the checkpoint and the record, it tells that the step is done.
         step: Option<StepId>,
     },
@@ -110,7 +130,7 @@ pub enum TrainerEvent {
         /// The publication.
         publication: PublicationId,
         /// The parameters.
-        weights: Arc<Weights>,
+        weights: Export,
     },
     /// They could not be exported.
     SaveFailed {
@@ -125,6 +145,25 @@ pub enum TrainerEvent {
     /// The trainer is gone: the step and the export in flight have failed. Sent by [`spawn`] when
     /// the thread ends.
     Down,
+}
+
+/// Called at each [`Point`] of writing a checkpoint.
+#[derive(Clone, Default)]
+pub struct Probe(pub Option<Arc<dyn Fn(Point) + Send + Sync>>);
+
+impl Probe {
+    /// The trainer is here.
+    pub fn at(&self, point: Point) {
+        if let Some(probe) = &self.0 {
+            probe(point);
+        }
+    }
+}
+
+impl fmt::Debug for Probe {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Probe")
+    }
 }
 
 /// What a trainer's thread holds of the outside.

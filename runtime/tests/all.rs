@@ -9,22 +9,35 @@
 )]
 
 mod all {
+    mod checkpoint;
     mod engine;
     mod live;
+    mod outside;
+    mod sglang_server;
     mod trainer;
 
     mod admin;
     mod chat;
+    mod checks;
     mod crash;
     mod defects;
+    mod doctor;
     mod environment;
+    mod external_trainer;
+    mod hugging_face;
     mod judges;
     #[cfg(feature = "torch")]
     mod learning;
     #[cfg(feature = "torch")]
     mod learning_live;
+    mod logs;
+    mod openai_client;
     mod record;
+    mod sglang;
     mod shutdown;
+    mod trajectories;
+    mod trajectories_killed;
+    mod upgrade;
     mod weights;
     mod wrong_requests;
 }

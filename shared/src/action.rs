@@ -179,7 +179,7 @@ pub enum RunError {
 pub enum OperatorReply {
     /// Done.
     Done,
-    /// The configuration is invalid; nothing was changed.
+    /// The configuration is invalid, or the run has ended; nothing was changed.
     Rejected,
 }
 
@@ -278,6 +278,12 @@ pub enum Action {
         /// How many samples.
         samples: u32,
     },
+    /// A train step took too long and counts as failed: if it still ends well, its result is not
+    /// wanted, and the learner has to be what it was before.
+    CancelStep {
+        /// The step.
+        step: StepId,
+    },
     /// Export the learner's weights. Terminal input: `Saved` or `SaveFailed`.
     Publish {
         /// The publication.
@@ -369,6 +375,7 @@ impl Action {
             Action::CancelLoad { publication, replica } => {
                 fold(&[20, publication.0, u64::from(replica.0)]);
             }
+            Action::CancelStep { step } => fold(&[21, step.0]),
             Action::Discard { sample, reason } => fold(&[15 | (reason as u64) << 8, sample.0]),
             Action::OperatorReply { reply } => fold(&[16 | (reply as u64) << 8]),
             Action::Fail { error } => match error {

@@ -12,6 +12,7 @@ mod check;
 mod choices;
 mod diagnostic;
 mod explain;
+mod judging;
 pub mod keys;
 mod layers;
 mod node;

@@ -36,6 +36,7 @@ mod training;
 mod trajectory;
 mod view;
 mod waiting;
+mod works;
 
 pub use ledger::{Ledger, SampleState, Violation};
 pub use sample::{STAGES, STALENESS_PARTS, Sample, Stage};

@@ -134,6 +134,10 @@ pub enum Operator {
     Resume,
     /// Replace the whole configuration. An invalid one changes nothing.
     Reconfigure(Box<Config>),
+    /// Publish the learner's weights as soon as no other publication is under way, and load them on
+    /// every replica, whether or not it lacks them. The reply does not wait for that. Rejected
+    /// where the run has ended.
+    Publish,
 }
 
 /// A fact from outside.

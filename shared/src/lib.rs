@@ -101,10 +101,13 @@
 //! | [`metrics`] | an observer that computes the same columns live and simulated |
 //! | [`ratio`] | importance ratios: advantages, off-policy corrections, spreads, in plain `f64` |
 //! | [`record`], [`replay`], [`snapshot`] | a run as bytes, fed to a fresh core again, restored in the middle |
+//! | [`check`], [`work`] | what must hold of every record: decisions, the ledger, one end for everything that starts |
+//! | [`rule`] | a judge's rule: a small expression over a turn |
 //! | [`digest`] | equal digests, equal decisions |
 
 pub mod action;
 pub mod backoff;
+pub mod check;
 pub mod config;
 pub mod core;
 pub mod digest;
@@ -114,8 +117,10 @@ pub mod metrics;
 pub mod ratio;
 pub mod record;
 pub mod replay;
+pub mod rule;
 pub mod snapshot;
 #[cfg(test)]
 mod testing;
 pub mod time;
 pub mod version;
+pub mod work;

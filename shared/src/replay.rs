@@ -45,9 +45,19 @@ impl fmt::Display for Divergence {
         let Self { index, at, input, recorded, replayed, actions } = self;
         writeln!(f, "the core decides otherwise than the record says, first at input {index}")?;
         writeln!(f, "  at {at}: {input:?}")?;
-        writeln!(f, "  recorded: actions with digest {recorded}")?;
-        write!(f, "  replayed: {} actions with digest {replayed}", actions.len())?;
-        actions.iter().try_for_each(|action| write!(f, "\n    {action:?}"))
+        if *recorded == Digest::new() {
+            writeln!(f, "  recorded: no action")?;
+        } else {
+            // What they were, a record does not hold.
+            writeln!(f, "  recorded: actions with digest {recorded}, which is all it holds")?;
+        }
+        if actions.is_empty() {
+            write!(f, "  replayed: no action")?;
+        } else {
+            write!(f, "  replayed: {} actions with digest {replayed}", actions.len())?;
+        }
+        actions.iter().try_for_each(|action| write!(f, "\n    {action:?}"))?;
+        write!(f, "\n  what was altered is this input, its digest, or an input before it")
     }
 }
 
@@ -69,7 +79,7 @@ pub enum ReplayError {
     #[error("{0}")]
     Diverged(Box<Divergence>),
     /// A snapshot cannot be restored.
-    #[error("the snapshot after input {inputs} cannot be restored: {error}")]
+    #[error("the snapshot behind {inputs} inputs cannot be restored: {error}")]
     Snapshot {
         /// How many inputs precede it.
         inputs: u64,
@@ -78,7 +88,8 @@ pub enum ReplayError {
     },
     /// A snapshot differs from the core that replayed the inputs before it.
     #[error(
-        "the snapshot after input {inputs} differs from the core that replayed the same inputs"
+        "the snapshot behind {inputs} inputs differs from the core that replayed the same inputs: \
+         an input before it was altered without changing a decision, or the snapshot was"
     )]
     SnapshotDiffers {
         /// How many inputs precede it.
@@ -199,7 +210,7 @@ impl Replayer {
         let fail = |error| ReplayError::Snapshot { inputs, error };
         let restored = snapshot::from_bytes(bytes).map_err(fail)?;
         let ours = snapshot::to_bytes(&self.scheduler).map_err(fail)?;
-        if ours != bytes || ours != snapshot::to_bytes(&restored).map_err(fail)? {
+        if ours != snapshot::to_bytes(&restored).map_err(fail)? {
             return Err(ReplayError::SnapshotDiffers { inputs });
         }
         self.report.snapshots += 1;

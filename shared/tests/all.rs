@@ -8,6 +8,7 @@ mod all {
     mod admission;
     mod elsewhere;
     mod environment;
+    mod forced_publication;
     mod gates;
     mod groups;
     mod hostile;

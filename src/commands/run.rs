@@ -1,16 +1,20 @@
 //! `headway run`
 
+use std::env;
 use std::path::PathBuf;
 
+use headway_runtime::log::{self, Format, Level};
 use headway_shared::config::{Config, Layers, Settings, load_live};
 
 use crate::failure::Failure;
-use crate::live::TaskName;
 use crate::options::read;
 use crate::{live, terminal};
 
-/// The engine of this build, in `[policy_serving]` and `[policy_training]`.
-const ENGINE: &str = "tch";
+/// The engine of a policy in this process, of the feature `torch`.
+pub(crate) const TCH: &str = "tch";
+
+/// How much is logged, where no option says it.
+const LOG: &str = "HEADWAY_LOG";
 
 /// Serve, judge and train a policy live, with a record of every decision
 #[derive(clap::Args)]
@@ -27,20 +31,20 @@ pub(crate) struct Args {
     /// The record; a run that ended or was killed goes on where it was
     #[arg(long, value_name = "FILE", default_value = "run.db")]
     pub(crate) record: PathBuf,
-    /// Where the policy computes: cpu or cuda:N
+    /// Where a policy of engine tch computes: cpu or cuda:N
+    #[cfg(feature = "torch")]
     #[arg(long, default_value = "cpu")]
     pub(crate) device: String,
-    /// Seed of the weights that a new run begins with
+    /// Seed of the weights that a new run with engine tch begins with
+    #[cfg(feature = "torch")]
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub(crate) seed: u64,
-    /// Judge by a rule, not by the endpoint: a turn is worth 1 if it is its request's
-    /// metadata.answer, else 0
-    #[arg(long, conflicts_with = "task")]
-    pub(crate) exact: bool,
-    /// Play sessions of a task in this process, and judge them by the task's own rule
+    /// Play sessions of a task in this process, with a policy that knows its symbols
+    #[cfg(feature = "torch")]
     #[arg(long, value_enum)]
-    pub(crate) task: Option<TaskName>,
+    pub(crate) task: Option<live::TaskName>,
     /// Sessions of the task at once, at most max_envs [default: a batch and a half]
+    #[cfg(feature = "torch")]
     #[arg(long, value_name = "N", requires = "task")]
     pub(crate) sessions: Option<u32>,
     /// End in order after so many train steps
@@ -49,6 +53,13 @@ pub(crate) struct Args {
     /// Folder for steps.csv and its plots, written when the run ends
     #[arg(long, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,
+    /// How much is written to stderr: off, error, warn, info, debug or trace [default: the
+    /// variable HEADWAY_LOG, else info]
+    #[arg(long, value_name = "LEVEL")]
+    log: Option<Level>,
+    /// Write it as JSON, an object a line
+    #[arg(long)]
+    log_json: bool,
     /// How long what runs may take to end once the run is told to
     #[arg(long, value_name = "SECONDS", default_value_t = 30)]
     pub(crate) shutdown_timeout_sec: u64,
@@ -57,8 +68,20 @@ pub(crate) struct Args {
 /// Runs the command.
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     let (config, settings) = load(args)?;
+    let format = if args.log_json { Format::Json } else { Format::Text };
+    log::start(level(args)?, format);
     let runtime = tokio::runtime::Runtime::new().map_err(Failure::broken)?;
     runtime.block_on(live::run(args, config, &settings))
+}
+
+fn level(args: &Args) -> Result<Level, Failure> {
+    match (args.log, env::var(LOG)) {
+        (Some(level), _) => Ok(level),
+        (None, Err(_)) => Ok(Level::default()),
+        (None, Ok(text)) => text.parse().map_err(|help| {
+            Failure::input(format!("the variable {LOG} is no level\nhelp: {help}"))
+        }),
+    }
 }
 
 fn load(args: &Args) -> Result<(Config, Settings), Failure> {
@@ -69,15 +92,33 @@ fn load(args: &Args) -> Result<(Config, Settings), Failure> {
     let layers = args.set.iter().fold(layers, Layers::set);
     let (config, settings, warnings) = load_live(&layers)?;
     terminal::diagnose(&warnings);
-    let serving = ("policy_serving", &config.policy_serving.engine);
-    let training = ("policy_training", &config.policy_training.engine);
-    for (section, engine) in [serving, training] {
-        if engine != ENGINE {
-            return Err(Failure::input(format!(
-                "{section}.engine: this build has no engine \"{engine}\"\nhelp: add --set \
-                 {section}.engine={ENGINE}, a small policy in this process"
-            )));
-        }
+    engine("policy_serving", &config.policy_serving.engine, "sglang")?;
+    engine("policy_training", &config.policy_training.engine, "megatron")?;
+    let engines = (&config.policy_serving.engine, &config.policy_training.engine);
+    if (engines.0 == TCH) != (engines.1 == TCH) {
+        return Err(Failure::input(format!(
+            "policy_serving.engine is \"{}\" and policy_training.engine is \"{}\": they cannot \
+             hand each other weights\nhelp: set both to \"{TCH}\", or neither",
+            engines.0, engines.1
+        )));
     }
     Ok((config, settings))
+}
+
+/// There is such an engine in this build; `other` is the one that every build has.
+fn engine(section: &str, name: &str, other: &str) -> Result<(), Failure> {
+    let has_tch = cfg!(feature = "torch");
+    if name == other || (has_tch && name == TCH) {
+        return Ok(());
+    }
+    if name == TCH {
+        return Err(Failure::input(format!(
+            "{section}.engine: engine \"{TCH}\" needs a build with libtorch: run \
+             scripts/libtorch.sh, then cargo build --release --features torch"
+        )));
+    }
+    let own = if has_tch { format!(" and \"{TCH}\"") } else { String::new() };
+    Err(Failure::input(format!(
+        "{section}.engine: there is no engine \"{name}\"\nhelp: there is \"{other}\"{own}"
+    )))
 }

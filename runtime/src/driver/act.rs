@@ -14,9 +14,10 @@ use super::effect::Effect;
 use super::message::{Answer, Completion, TurnEvent};
 use super::turn::Payload;
 use crate::engine::{EngineCommand, Generate};
-use crate::judge::{Case, Verdict};
+use crate::judge::{Trouble, Verdict};
 use crate::store::Row;
 use crate::trainer::TrainerCommand;
+use crate::trajectory::train_samples;
 
 impl Driver {
     /// Carries out an action of input `seq`.
@@ -39,6 +40,10 @@ impl Driver {
             Action::StartVote { vote, sample } => self.start_vote(seq, vote, sample),
             Action::CancelVote { vote } => self.cancel_vote(vote),
             Action::StartStep { step, learner, .. } => self.start_step(seq, step, learner),
+            Action::CancelStep { step } => {
+                self.append(Row::StepEnded { step, ok: false, metrics: Vec::new(), seq });
+                self.after_commit(seq, Effect::Tell(TrainerCommand::CancelStep { step }));
+            }
             Action::Publish { publication, version } => {
                 let save = TrainerCommand::Save { publication, version };
                 self.after_commit(seq, Effect::Save(publication, save));
@@ -81,10 +86,10 @@ impl Driver {
         self.engines.get(&replica).is_some_and(|engine| engine.try_send(command).is_ok())
     }
 
-    /// A turn becomes a sample.
+    /// A turn becomes a sample, or part of its session's.
     fn admitted(&mut self, seq: u64, request: RequestId, sample: Option<SampleId>) {
         let (Some(sample), Some(turn)) = (sample, self.turns.get_mut(&request)) else { return };
-        if turn.sample.replace(sample).is_some() {
+        if turn.sample.replace(sample).is_some() || self.samples.contains_key(&sample) {
             return;
         }
         let (question, session) = (turn.question.clone(), turn.session);
@@ -116,6 +121,10 @@ impl Driver {
         if let Some(turn) = self.turns.get_mut(&request) {
             turn.replica = None;
         }
+        // It ends with its replica, if that is gone.
+        if !self.engines.contains_key(&replica) {
+            return;
+        }
         self.followups.push_back(Input::GenerationEnded {
             request,
             attempt,
@@ -125,22 +134,22 @@ impl Driver {
         });
     }
 
+    /// Every so many versions the trainer writes a checkpoint, before it trains on.
+    pub(super) fn checkpoint_if_due(&mut self, seq: u64, ok: bool) {
+        let every = u64::from(self.options.checkpoint_every);
+        if ok && every > 0 && self.scheduler.ledger().steps.is_multiple_of(every) {
+            self.after_commit(seq, Effect::Tell(TrainerCommand::Checkpoint));
+        }
+    }
+
     /// The turn is over for its client.
     fn reply(&mut self, seq: u64, request: RequestId, reply: Reply) {
         let Some(turn) = self.turns.get(&request) else { return };
-        let (finish, session) = (turn.finish, turn.session);
+        let finish = turn.finish;
         let tokens: Arc<[_]> = turn.tokens.as_slice().into();
         let sample = turn.sample.filter(|sample| self.scheduler.sample(*sample).is_some());
-        if reply != Reply::Failed
-            && let Some(id) = turn.sample
-            && let Some(payload) = self.samples.get_mut(&id)
-        {
-            let ids: Vec<u32> = tokens.iter().map(|token| token.id).collect();
-            payload.tokens = tokens.clone();
-            payload.response = self.tokenizer.decode(&ids).into();
-            let response = payload.response.clone();
-            self.append(Row::Generated { sample: id, tokens: tokens.clone(), finish, response });
-            self.awaiting.entry(session).or_default().push(id);
+        if reply != Reply::Failed {
+            self.generated(seq, request, &tokens);
         }
         let answer = Answer { reply, finish, tokens, sample };
         self.answer(seq, request, TurnEvent::Ended(answer));
@@ -149,9 +158,11 @@ impl Driver {
     fn answer(&mut self, seq: u64, request: RequestId, event: TurnEvent) {
         let Some(turn) = self.turns.get_mut(&request) else { return };
         let events = turn.events.take();
+        let ends = turn.last.then_some(turn.session);
         if turn.replica.is_none() {
             self.turns.remove(&request);
         }
+        self.end_name(ends);
         if let Some(events) = events {
             self.after_commit(seq, Effect::Turn(events, event));
         }
@@ -170,18 +181,13 @@ impl Driver {
         let Some(payload) = self.samples.get(&sample) else {
             return self.vote_failed(vote);
         };
-        let asked = self.judge.vote(Case {
-            question: payload.question.clone(),
-            response: payload.response.clone(),
-            next_state: payload.next_state.clone(),
-        });
+        let asked = self.judge.vote(payload.case());
         let asked = tokio::spawn(asked);
         self.votes.insert(vote, asked.abort_handle());
         let completed = self.completed.clone();
         tokio::spawn(async move {
             // A judge that panics, or is cancelled, has not answered.
-            let failed = Verdict { outcome: VoteOutcome::Failed, tokens: 0, judge_version: 0 };
-            let verdict = asked.await.unwrap_or(failed);
+            let verdict = asked.await.unwrap_or(Verdict::none(Trouble::BrokenOff));
             let _ = completed.send(Completion::Vote(vote, verdict)).await;
         });
     }
@@ -202,7 +208,10 @@ impl Driver {
         let samples = self
             .scheduler
             .batch()
-            .filter_map(|sample| Some(self.samples.get(&sample.id)?.train_sample(sample)))
+            .flat_map(|sample| {
+                let parts = self.samples.get(&sample.id).map(|payload| &*payload.parts);
+                train_samples(sample, parts.unwrap_or_default())
+            })
             .collect();
         self.append(Row::StepStarted { step, learner, samples: ids, seq });
         let replicas = self.book.replicas().filter_map(|id| self.scheduler.replica(id));

@@ -8,6 +8,8 @@ use headway_shared::input::{EnvironmentOutcome, Input, Operator, WeightsEvent};
 use headway_shared::input::{Finish, Segments, VoteOutcome};
 use serde::{Deserialize, Serialize};
 
+use crate::store::StoreError;
+
 /// A request that has not been answered, or still runs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 struct Open {
@@ -20,6 +22,7 @@ struct Open {
 /// Follows inputs and actions as they are recorded, so that after a crash the tail of the record
 /// says what was under way.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
 pub(crate) struct Book {
     pub(crate) next_request: u64,
     pub(crate) next_session: u64,
@@ -36,6 +39,20 @@ pub(crate) struct Book {
 }
 
 impl Book {
+    /// As it is stored with a snapshot: JSON, of which a later build may know more.
+    pub(crate) fn to_bytes(&self) -> Vec<u8> {
+        // Numbers and words have a form as JSON.
+        serde_json::to_vec(self).unwrap_or_default()
+    }
+
+    /// As it was stored behind so many inputs; the first records had it in postcard.
+    pub(crate) fn from_bytes(bytes: &[u8], inputs: u64) -> Result<Self, StoreError> {
+        let json = serde_json::from_slice(bytes).ok();
+        let read = json.or_else(|| postcard::from_bytes(bytes).ok());
+        let place = || format!("the snapshot behind {inputs} inputs, in what was in flight");
+        read.ok_or_else(|| StoreError::Damaged { place: place() })
+    }
+
     /// The core has handled an input.
     pub(crate) fn observe(&mut self, input: &Input, actions: &[Action]) {
         self.note(input);
@@ -81,6 +98,7 @@ impl Book {
             }
             Action::StartVote { vote, .. } => drop(self.votes.insert(vote)),
             Action::StartStep { step, .. } => self.step = Some(step),
+            Action::CancelStep { .. } => self.step = None,
             Action::Publish { publication, .. } => self.saving = Some(publication),
             _ => {}
         }

@@ -1,7 +1,5 @@
 //! What the outside sees waits until its input is on disk.
 
-use std::sync::Arc;
-
 use headway_shared::action::OperatorReply;
 use headway_shared::id::{PublicationId, ReplicaId, StepId};
 use headway_shared::input::{Input, WeightsEvent};
@@ -9,7 +7,7 @@ use tokio::sync::{mpsc, oneshot};
 
 use super::message::TurnEvent;
 use super::{Driver, Point};
-use crate::engine::EngineCommand;
+use crate::engine::{EngineCommand, Export};
 use crate::trainer::TrainerCommand;
 
 /// Something that the outside sees.
@@ -18,6 +16,8 @@ pub(super) enum Effect {
     Turn(mpsc::UnboundedSender<TurnEvent>, TurnEvent),
     /// The trainer gets a batch.
     Step(StepId, TrainerCommand),
+    /// The trainer is told something that it may miss.
+    Tell(TrainerCommand),
     /// The trainer is to export.
     Save(PublicationId, TrainerCommand),
     /// A replica is to load weights.
@@ -69,19 +69,24 @@ impl Driver {
             Effect::Operator(asker, reply) => drop(asker.send(reply)),
             Effect::Step(step, command) => {
                 self.options.at(Point::BeforeLease);
-                if self.trainer.try_send(command).is_err() {
+                let sent = self.trainer.try_send(command).is_ok();
+                // A trainer that went down has ended it already.
+                if !sent && self.book.step == Some(step) {
                     self.followups.push_back(Input::StepEnded { step, ok: false });
                 }
                 self.options.at(Point::AfterLease);
             }
+            Effect::Tell(command) => drop(self.trainer.try_send(command)),
             Effect::Save(publication, command) => {
-                if self.trainer.try_send(command).is_err() {
+                let sent = self.trainer.try_send(command).is_ok();
+                if !sent && self.book.saving == Some(publication) {
                     self.weights_failed(publication, WeightsEvent::SaveFailed);
                 }
             }
             Effect::Load(publication, replica, command) => {
+                // A load ends with its replica, if that is gone.
                 let engine = self.engines.get(&replica);
-                if engine.is_none_or(|engine| engine.try_send(command).is_err()) {
+                if engine.is_some_and(|engine| engine.try_send(command).is_err()) {
                     self.weights_failed(publication, WeightsEvent::TransferFailed(replica));
                 }
             }
@@ -93,7 +98,11 @@ impl Driver {
         match effect {
             Effect::Turn(events, event @ TurnEvent::Refused { .. }) => drop(events.send(event)),
             Effect::Turn(events, _) => drop(events.send(TurnEvent::Unrecorded)),
-            Effect::Step(..) | Effect::Save(..) | Effect::Load(..) | Effect::Operator(..) => {}
+            Effect::Step(..)
+            | Effect::Tell(..)
+            | Effect::Save(..)
+            | Effect::Load(..)
+            | Effect::Operator(..) => {}
         }
     }
 
@@ -102,10 +111,7 @@ impl Driver {
     }
 
     /// The weights of a publication, if they were saved.
-    pub(super) fn saved_weights(
-        &self,
-        publication: PublicationId,
-    ) -> Option<Arc<crate::engine::Weights>> {
+    pub(super) fn saved_weights(&self, publication: PublicationId) -> Option<Export> {
         self.saved.as_ref().filter(|(saved, _)| *saved == publication).map(|(_, w)| w.clone())
     }
 }

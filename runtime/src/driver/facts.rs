@@ -6,6 +6,7 @@ use headway_shared::time::Time;
 
 use super::Driver;
 use super::message::{Arrival, Completion, TurnEvent, Wish};
+use super::narrator::Note;
 use super::turn::Turn;
 use crate::engine::{EngineEvent, Token, segments};
 use crate::judge::Verdict;
@@ -42,11 +43,18 @@ impl Driver {
                 let summary = self.observer.summary(self.clock.now(), &self.scheduler);
                 let _ = asker.send(summary);
             }
+            Wish::Steps(asker) => {
+                let _ = asker.send(self.narrator.steps().iter().cloned().collect());
+            }
             Wish::Shutdown(within) => self.begin_shutdown(within),
         }
     }
 
     fn engine_said(&mut self, replica: ReplicaId, event: EngineEvent) {
+        // It is down: what it was doing has ended with it, whatever it still says.
+        if !self.engines.contains_key(&replica) {
+            return;
+        }
         let weights = |publication, event| Input::Weights { publication, event };
         match event {
             EngineEvent::Up { deploy } => self.feed(&Input::ReplicaUp { replica, deploy }),
@@ -68,7 +76,11 @@ impl Driver {
                 let event = WeightsEvent::LoadFailed { replica, intact };
                 self.feed(&weights(publication, event));
             }
-            EngineEvent::Down => self.replica_down(replica),
+            EngineEvent::Lost => self.replica_down(replica),
+            EngineEvent::Down => {
+                self.engines.remove(&replica);
+                self.replica_down(replica);
+            }
         }
     }
 
@@ -104,15 +116,17 @@ impl Driver {
         attempt: u32,
         finish: Finish,
     ) {
-        let turn = self.turns.get_mut(&request).filter(|turn| turn.attempt == attempt);
-        let (finish, first_token, segments) = match turn {
-            Some(turn) if turn.replica == Some(replica) => {
-                turn.replica = None;
-                turn.finish = if turn.broken { Finish::Failed } else { finish };
-                (turn.finish, turn.first_token, segments(&turn.tokens))
-            }
-            _ => (finish, None, segments(&[])),
+        let turn = self.turns.get_mut(&request);
+        // What the end of its replica or of the run has ended has had its input.
+        let Some(turn) =
+            turn.filter(|turn| turn.attempt == attempt && turn.replica == Some(replica))
+        else {
+            return;
         };
+        turn.replica = None;
+        turn.finish = if turn.broken { Finish::Failed } else { finish };
+        let (finish, first_token) = (turn.finish, turn.first_token);
+        let segments = segments(&turn.tokens);
         self.feed(&Input::GenerationEnded { request, attempt, finish, first_token, segments });
         self.forget_if_over(request);
     }
@@ -126,7 +140,6 @@ impl Driver {
     }
 
     fn replica_down(&mut self, replica: ReplicaId) {
-        self.engines.remove(&replica);
         for turn in self.turns.values_mut() {
             if turn.replica == Some(replica) {
                 turn.replica = None;
@@ -146,7 +159,10 @@ impl Driver {
                 self.feed(&Input::StepEnded { step, ok });
             }
             TrainerEvent::Saved { publication, weights: saved } => {
-                self.saved = Some((publication, saved));
+                // One that comes too late must not take the place of the one that is loaded.
+                if self.book.saving == Some(publication) {
+                    self.saved = Some((publication, saved));
+                }
                 self.feed(&weights(publication, WeightsEvent::Saved));
             }
             TrainerEvent::SaveFailed { publication } => {
@@ -163,6 +179,7 @@ impl Driver {
     /// What it was doing has failed, and the run ends: nothing would ever be trained again.
     fn trainer_down(&mut self) {
         self.trainer_down = true;
+        self.narrator.say(Note::Failed { why: "the trainer is down".to_owned() });
         if let Some(step) = self.book.step {
             self.feed(&Input::StepEnded { step, ok: false });
         }
@@ -176,21 +193,22 @@ impl Driver {
     }
 
     fn vote_ended(&mut self, vote: VoteId, verdict: Verdict) {
-        self.votes.remove(&vote);
-        let Verdict { outcome, tokens, judge_version } = verdict;
+        let awaited = self.votes.remove(&vote).is_some();
+        let Verdict { outcome, tokens, judge_version, trouble } = verdict;
+        // One that was cancelled brings none because nobody waits for it.
+        if let Some(trouble) = trouble.filter(|_| awaited) {
+            self.narrator.trouble(self.clock.now(), trouble);
+        }
         self.feed(&Input::VoteEnded { vote, outcome, tokens, judge_version });
     }
 
     fn arrived(&mut self, arrival: Arrival) {
         let request = arrival.request;
-        let session = self.session(arrival.session, arrival.last);
+        // Until the last turn of a trajectory is served, its session can be asked for again.
+        let keeps_name = arrival.last && self.trajectories();
+        let session = self.session(arrival.session, arrival.last && !keeps_name);
         if let Some(text) = arrival.next_state {
-            for sample in self.awaiting.remove(&session).unwrap_or_default() {
-                if let Some(payload) = self.samples.get_mut(&sample) {
-                    payload.next_state = Some(text.clone());
-                    self.append(Row::NextState { sample, text: text.clone() });
-                }
-            }
+            self.next_state(session, &text);
         }
         let group = arrival.group.map(|name| self.group(name));
         let prompt = arrival.question.prompt.len();
@@ -200,6 +218,7 @@ impl Driver {
             question: arrival.question,
             sampling: arrival.sampling,
             streamed: arrival.streamed,
+            last: keeps_name,
             events: Some(arrival.events),
             attempt: 0,
             replica: None,
@@ -256,9 +275,11 @@ impl Driver {
     /// The client has gone; it may have been answered.
     pub(super) fn client_left(&mut self, request: RequestId) {
         let Some(turn) = self.turns.get_mut(&request) else { return };
+        let ends = turn.last.then_some(turn.session);
         if turn.events.take().is_some() {
             self.feed(&Input::ClientLeft { request });
             self.forget_if_over(request);
+            self.end_name(ends);
         }
     }
 

@@ -11,6 +11,7 @@ use headway_shared::time::Span;
 use tokio::sync::{mpsc, oneshot, watch};
 
 use super::message::{Arrival, Status, Wish};
+use super::narrator::StepSummary;
 
 /// Asks things of the driver. Cheap to clone. What cannot be asked because the run is over is
 /// `None` or dropped.
@@ -55,6 +56,13 @@ impl DriverHandle {
     pub async fn summary(&self) -> Option<Summary> {
         let (asker, reply) = oneshot::channel();
         self.wishes.send(Wish::Summary(asker)).await.ok()?;
+        reply.await.ok()
+    }
+
+    /// The newest train steps since the process began, oldest first.
+    pub async fn steps(&self) -> Option<Vec<StepSummary>> {
+        let (asker, reply) = oneshot::channel();
+        self.wishes.send(Wish::Steps(asker)).await.ok()?;
         reply.await.ok()
     }
 

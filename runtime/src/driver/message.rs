@@ -11,8 +11,9 @@ use headway_shared::time::{Span, Time};
 use headway_shared::version::LearnerVersion;
 use tokio::sync::{mpsc, oneshot};
 
+use super::narrator::StepSummary;
 use crate::engine::{EngineEvent, Sampling, Token};
-use crate::judge::Verdict;
+use crate::judge::{Trouble, Verdict};
 use crate::store::Question;
 use crate::trainer::TrainerEvent;
 
@@ -84,6 +85,8 @@ pub(crate) enum Wish {
     Operator(Operator, oneshot::Sender<OperatorReply>),
     /// Someone wants the metrics.
     Summary(oneshot::Sender<Summary>),
+    /// Someone wants the newest steps.
+    Steps(oneshot::Sender<Vec<StepSummary>>),
     /// The run is to end, within this time.
     Shutdown(Span),
 }
@@ -120,6 +123,10 @@ pub struct Status {
     pub inputs: u64,
     /// Of these, inputs on disk.
     pub committed: u64,
+    /// A publication is under way, is wished for, or waits to be tried again.
+    pub publishing: bool,
+    /// Votes that brought no score, by kind, since the process began: [`Trouble::NAMES`].
+    pub failed_votes: [u64; Trouble::NAMES.len()],
     /// Why the run cannot go on.
     pub error: Option<String>,
     /// The run is ending.

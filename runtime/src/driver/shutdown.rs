@@ -4,6 +4,7 @@ use headway_shared::input::Operator;
 use headway_shared::time::{Span, Time};
 
 use super::Driver;
+use super::narrator::Note;
 use super::start::DriverError;
 use crate::engine::EngineCommand;
 use crate::trainer::TrainerCommand;
@@ -35,6 +36,7 @@ impl Driver {
         if self.ending.is_none() {
             let deadline = self.clock.now() + within;
             self.ending = Some(Ending { deadline, stage: Stage::Draining });
+            self.tell_stage("waiting for what runs");
             self.operate(Operator::Pause);
         }
     }
@@ -61,23 +63,43 @@ impl Driver {
         let over = ending.deadline <= self.clock.now() || self.record_failed.is_some();
         match ending.stage {
             Stage::Draining if over || self.is_idle() => {
+                self.tell_stage(if self.is_idle() {
+                    "nothing runs any more"
+                } else {
+                    "aborting what runs"
+                });
                 self.abort_everything();
                 self.begin_checkpoint();
                 false
             }
             Stage::Checkpointing if over || self.trainer_down => {
-                if self.record_failed.is_none() {
-                    self.snapshot();
-                }
+                self.tell_stage("writing the last of the record");
                 self.set_stage(Stage::Committing);
+                self.last_snapshot();
                 false
             }
             Stage::Draining | Stage::Checkpointing => false,
             Stage::Committing => {
+                self.last_snapshot();
                 let written = self.rows.is_empty() && !self.committing;
                 written || self.record_failed.is_some()
             }
         }
+    }
+
+    /// Nothing is to be behind the last snapshot, so that the next run has nothing to decide again;
+    /// something may still have come since one was taken.
+    fn last_snapshot(&mut self) {
+        if self.snapshot_at != self.seq && self.record_failed.is_none() {
+            self.snapshot();
+            self.commit();
+        }
+    }
+
+    fn tell_stage(&mut self, stage: &'static str) {
+        let gauges = self.scheduler.gauges();
+        let (running, votes, training) = (gauges.running, gauges.votes, gauges.training);
+        self.narrator.say(Note::Ending { stage, running, votes, training });
     }
 
     fn set_stage(&mut self, stage: Stage) {
@@ -122,6 +144,14 @@ impl Driver {
     pub(super) fn end(mut self) -> Result<(), DriverError> {
         let _ = self.trainer.try_send(TrainerCommand::Shutdown);
         self.show();
+        self.narrator.finish(self.clock.now());
+        let (ledger, inputs) = (self.scheduler.ledger(), self.committed);
+        let (steps, trained) = (ledger.steps, ledger.trained);
+        if let Some(why) = &self.record_failed {
+            self.narrator.say(Note::Failed { why: why.clone() });
+        }
+        self.narrator.say(Note::Ended { steps, trained, inputs });
+        self.narrate();
         let status = self.status.borrow().clone();
         match self.record_failed.take() {
             Some(why) => Err(DriverError::Record(why)),

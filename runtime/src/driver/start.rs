@@ -9,13 +9,14 @@ use headway_shared::config::{Config, SampleUnit};
 use headway_shared::id::{SampleId, SessionId, StepId};
 use headway_shared::input::{Input, Operator};
 use headway_shared::metrics::Observer;
-use headway_shared::record::Decisions;
+use headway_shared::record::{DECISION_VERSION, Decisions};
 use headway_shared::time::Span;
 use headway_shared::version::LearnerVersion;
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinHandle;
 
 use super::message::{Completion, Status};
+use super::narrator::{Narrator, Note};
 use super::recovery::Recovery;
 use super::turn::Payload;
 use super::{Driver, DriverHandle, GroupNames, Point};
@@ -23,7 +24,7 @@ use crate::engine::EngineLink;
 use crate::judge::Judge;
 use crate::store::{Said, StoreError, Writer};
 use crate::tokenizer::Tokenizer;
-use crate::trainer::{TrainerEvent, TrainerLink};
+use crate::trainer::{TrainerCommand, TrainerEvent, TrainerLink};
 
 /// How a run is driven; nothing here changes a decision.
 #[derive(Clone)]
@@ -34,8 +35,12 @@ pub struct Options {
     pub keep_snapshots: u32,
     /// Inputs before the oldest snapshot are kept, so that a replay can begin at the start.
     pub keep_inputs: bool,
+    /// The trainer writes a checkpoint after so many versions; 0: at the end alone.
+    pub checkpoint_every: u32,
     /// The run admits requests; if not, it starts paused.
     pub submission_enabled: bool,
+    /// `train_rollout_logprob_abs_diff` is logged with each step.
+    pub log_logprob_diff: bool,
     /// Called at each [`Point`]: tests end the process there.
     pub probe: Option<Arc<dyn Fn(Point) + Send + Sync>>,
 }
@@ -46,7 +51,9 @@ impl Default for Options {
             snapshot_every: 10_000,
             keep_snapshots: 4,
             keep_inputs: true,
+            checkpoint_every: 10,
             submission_enabled: true,
+            log_logprob_diff: true,
             probe: None,
         }
     }
@@ -95,9 +102,15 @@ pub enum DriverError {
         /// The record's newest version.
         learner: u32,
     },
-    /// This driver does not have it yet.
-    #[error("`sample_unit = \"session\"` is simulated, and not yet run live: use \"turn\"")]
-    SampleUnit,
+    /// What a sample is stays the same for as long as there is a record.
+    #[error(
+        "the record's samples are each a {recorded}: keep `sample_unit = \"{recorded}\"`, or begin \
+         a new record"
+    )]
+    SampleUnit {
+        /// What they are in the record: `turn` or `session`.
+        recorded: &'static str,
+    },
     /// The core has ended the run.
     #[error("{0}")]
     Run(RunError),
@@ -117,16 +130,37 @@ pub async fn start(
     mut parts: Parts,
     options: Options,
 ) -> Result<(DriverHandle, JoinHandle<Result<(), DriverError>>), DriverError> {
-    if recovery.config.policy_training.sample_unit == SampleUnit::Session {
-        return Err(DriverError::SampleUnit);
+    let recorded = recovery.scheduler.config().policy_training.sample_unit;
+    if recovery.config.policy_training.sample_unit != recorded {
+        let recorded = if recorded == SampleUnit::Turn { "turn" } else { "session" };
+        return Err(DriverError::SampleUnit { recorded });
     }
-    let Some(TrainerEvent::Up { checkpoint, step }) = parts.trainer.events.recv().await else {
-        return Err(DriverError::TrainerDown);
-    };
+    let (checkpoint, step) = trainer_up(&recovery, &mut parts.trainer).await?;
     let config = recovery.config.clone();
     let (mut driver, handle) = assemble(recovery, parts, options)?;
     driver.go_on(checkpoint, step, &config)?;
     Ok((handle, tokio::spawn(driver.run())))
+}
+
+/// Waits for the trainer. A checkpoint whose step the record counts as failed is not begun with.
+async fn trainer_up(
+    recovery: &Recovery,
+    trainer: &mut TrainerLink,
+) -> Result<(LearnerVersion, Option<StepId>), DriverError> {
+    let mut cancelled = None;
+    loop {
+        let Some(TrainerEvent::Up { checkpoint, step }) = trainer.events.recv().await else {
+            return Err(DriverError::TrainerDown);
+        };
+        match step {
+            Some(made_by) if cancelled != step && recovery.counts_as_failed(made_by)? => {
+                let cancel = TrainerCommand::CancelStep { step: made_by };
+                trainer.commands.send(cancel).await.map_err(|_| DriverError::TrainerDown)?;
+                cancelled = step;
+            }
+            _ => return Ok((checkpoint, step)),
+        }
+    }
 }
 
 fn assemble(
@@ -145,15 +179,20 @@ fn assemble(
     let writer = start_writer(database, &options, completed.clone()).map_err(StoreError::from)?;
     let mut names = GroupNames::default();
     groups.into_iter().for_each(|(id, name)| names.insert(name, id));
-    let mut awaiting: BTreeMap<SessionId, Vec<SampleId>> = BTreeMap::new();
-    for sample in samples.iter().filter(|s| s.next_state.is_none() && !s.tokens.is_empty()) {
-        awaiting.entry(sample.session).or_default().push(sample.id);
+    let mut awaiting: BTreeMap<SessionId, Vec<(SampleId, usize)>> = BTreeMap::new();
+    for sample in &samples {
+        let parts = sample.parts.iter().enumerate();
+        let waiting = parts.filter(|(_, part)| part.next_state.is_none());
+        let waiting = waiting.map(|(number, _)| (sample.id, number));
+        awaiting.entry(sample.session).or_default().extend(waiting);
     }
+    awaiting.retain(|_, waiting| !waiting.is_empty());
     let engines = parts.engines.iter().map(|link| (link.replica, link.commands.clone())).collect();
     let trainer = parts.trainer.commands.clone();
     forward(parts.engines, parts.trainer, &completed);
     let driver = Driver {
         observer: Observer::new(scheduler.config(), Span::ZERO),
+        narrator: Narrator::new(&scheduler, clock.now(), options.log_logprob_diff),
         decisions: Decisions::default(),
         session_names: sessions.iter().cloned().collect(),
         sessions: sessions.into_iter().map(|(id, name)| (name, id)).collect(),
@@ -167,6 +206,8 @@ fn assemble(
         operators: VecDeque::new(),
         followups: VecDeque::new(),
         actions: Vec::new(),
+        // Nothing is known of the one that the record may end with.
+        snapshot_at: 0,
         committed: seq,
         committing: false,
         rows: Vec::new(),
@@ -202,6 +243,8 @@ fn first_status(scheduler: &headway_shared::core::Scheduler, seq: u64) -> Status
         waits_for: scheduler.stall().to_string(),
         inputs: seq,
         committed: seq,
+        publishing: scheduler.publishing(),
+        failed_votes: Default::default(),
         error: None,
         ending: false,
     }
@@ -248,6 +291,16 @@ fn forward(engines: Vec<EngineLink>, trainer: TrainerLink, completed: &mpsc::Sen
 }
 
 impl Driver {
+    fn begin_log(&mut self, in_flight: u64, checkpoint: LearnerVersion, config: &Config) {
+        let decision_version = DECISION_VERSION;
+        self.narrator.say(Note::Started { config: config.digest(), decision_version });
+        if self.seq > 0 {
+            let (checkpoint, learner) = (checkpoint.number(), self.scheduler.learner().number());
+            let (inputs, step) = (self.seq, self.book.step.is_some());
+            self.narrator.say(Note::Recovered { inputs, in_flight, step, checkpoint, learner });
+        }
+    }
+
     /// Ends what was in flight when the record broke off, and takes up the wished configuration.
     fn go_on(
         &mut self,
@@ -255,7 +308,9 @@ impl Driver {
         made_by: Option<StepId>,
         config: &Config,
     ) -> Result<(), DriverError> {
-        for input in self.book.ends() {
+        let ends = self.book.ends();
+        self.begin_log(ends.len() as u64, checkpoint, config);
+        for input in ends {
             self.feed(&input);
         }
         if let Some(step) = self.book.step {
@@ -271,6 +326,7 @@ impl Driver {
         if checkpoint < learner {
             self.feed(&Input::Restored { checkpoint });
         }
+        self.end_names();
         if self.scheduler.config() != config {
             self.operate(Operator::Reconfigure(Box::new(config.clone())));
         }

@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use headway_shared::core::Sample;
 use headway_shared::id::{ReplicaId, SampleId, SessionId};
 use headway_shared::input::Finish;
 use headway_shared::time::Time;
@@ -10,8 +9,9 @@ use tokio::sync::mpsc;
 
 use super::message::TurnEvent;
 use crate::engine::{Sampling, Token};
+use crate::judge::Case;
 use crate::store::{LiveSample, Question};
-use crate::trainer::TrainSample;
+use crate::trajectory::Part;
 
 /// A request, from its arrival until it is answered and runs no more.
 pub(super) struct Turn {
@@ -19,6 +19,8 @@ pub(super) struct Turn {
     pub(super) question: Arc<Question>,
     pub(super) sampling: Sampling,
     pub(super) streamed: bool,
+    /// The last turn of a trajectory: its session's name is free when the core has ended it.
+    pub(super) last: bool,
     /// Where the answer goes; `None`: it is answered, or its client has left.
     pub(super) events: Option<mpsc::UnboundedSender<TurnEvent>>,
     pub(super) attempt: u32,
@@ -34,46 +36,41 @@ pub(super) struct Turn {
 
 /// A sample, from its admission until it is resolved.
 pub(super) struct Payload {
+    /// What its judge sees as asked: of its last turn.
     pub(super) question: Arc<Question>,
-    pub(super) tokens: Arc<[Token]>,
-    pub(super) response: Arc<str>,
-    pub(super) next_state: Option<Arc<str>>,
+    /// What was generated: at most one turn, unless a sample is a session.
+    pub(super) parts: Vec<Part>,
 }
 
 impl Payload {
     pub(super) fn new(question: Arc<Question>) -> Self {
-        Self { question, tokens: Arc::from([]), response: Arc::from(""), next_state: None }
+        Self { question, parts: Vec::new() }
     }
 
-    /// As the trainer sees it.
-    pub(super) fn train_sample(&self, sample: &Sample) -> TrainSample {
-        let (prompt, tokens) = (&self.question.prompt, &self.tokens);
-        let pad = prompt.len();
-        let generated = |before, of: fn(&Token) -> _| {
-            std::iter::repeat_n(before, pad).chain(tokens.iter().map(of)).collect()
-        };
-        let versions = std::iter::repeat_n(sample.head, pad);
-        let versions = versions.chain(tokens.iter().map(|token| token.version)).collect();
-        TrainSample {
-            id: sample.id,
-            group: sample.group,
-            tokens: prompt.iter().copied().chain(tokens.iter().map(|token| token.id)).collect(),
-            loss_mask: (0..pad + tokens.len()).map(|place| place >= pad).collect(),
-            rollout_logprobs: generated(0.0, |token| token.logprob),
-            versions,
-            reward: f64::from(sample.score) / 1e6,
-            masked: sample.masked,
+    /// A turn of it has ended. What its requests said about themselves is kept together; where two
+    /// say it differently, the later counts.
+    pub(super) fn add(&mut self, question: &Arc<Question>, part: Part) {
+        let said = question.metadata.iter().map(|(key, value)| (key.clone(), value.clone()));
+        let metadata = self.question.metadata.clone().into_iter().chain(said).collect();
+        let Question { messages, prompt, .. } = &**question;
+        let (messages, prompt) = (messages.clone(), prompt.clone());
+        self.question = Arc::new(Question { messages, metadata, prompt });
+        self.parts.push(part);
+    }
+
+    /// What is judged: the conversation up to its last turn, that turn, and what followed it.
+    pub(super) fn case(&self) -> Case {
+        let last = self.parts.last();
+        Case {
+            question: self.question.clone(),
+            response: last.map_or_else(|| Arc::from(""), |part| part.response.clone()),
+            next_state: last.and_then(|part| part.next_state.clone()),
         }
     }
 }
 
 impl From<LiveSample> for Payload {
     fn from(sample: LiveSample) -> Self {
-        Self {
-            question: sample.question,
-            tokens: sample.tokens.into(),
-            response: sample.response,
-            next_state: sample.next_state,
-        }
+        Self { question: sample.question, parts: sample.parts }
     }
 }

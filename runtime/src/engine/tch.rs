@@ -27,7 +27,7 @@ use tokio::sync::mpsc::error::TryRecvError;
 
 use self::load::{Loader, Loading};
 use self::sequence::Sequence;
-use super::{Engine, EngineCommand, EngineEvent, EngineMailbox, Generate, Token, Weights};
+use super::{Engine, EngineCommand, EngineEvent, EngineMailbox, Export, Generate, Token, Weights};
 use crate::model::{Cache, ModelError, Net, Shape};
 
 /// At most so many sequences are prefilled in one pass.
@@ -165,6 +165,10 @@ impl Serving {
                 Ok(())
             }
             EngineCommand::Load { publication, version, weights, in_flight, kv } => {
+                // A directory is for engines that read checkpoints of their own.
+                let Export::Tensors(weights) = weights else {
+                    return self.say(EngineEvent::LoadFailed { publication, intact: true });
+                };
                 if let Some(old) = self.loading.take() {
                     let publication = old.publication;
                     self.say(EngineEvent::LoadFailed { publication, intact: true })?;

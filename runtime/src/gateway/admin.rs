@@ -12,6 +12,7 @@ use serde_json::{Map, Value, json};
 
 use super::Gate;
 use super::error::ApiError;
+use crate::driver::LOGPROB_DIFF;
 
 type Answer = Result<Json<Value>, ApiError>;
 
@@ -25,6 +26,7 @@ pub(super) async fn state(State(gate): State<Arc<Gate>>, headers: HeaderMap) -> 
         "learner_version": status.learner.number(),
         "inputs": status.inputs,
         "committed": status.committed,
+        "publishing": status.publishing,
         "waits_for": status.waits_for,
         "error": status.error,
         "ending": status.ending,
@@ -80,6 +82,31 @@ pub(super) async fn pause(State(gate): State<Arc<Gate>>, headers: HeaderMap) -> 
 /// `POST /admin/resume`
 pub(super) async fn resume(State(gate): State<Arc<Gate>>, headers: HeaderMap) -> Answer {
     operate(&gate, &headers, Operator::Resume).await
+}
+
+/// `POST /admin/publish`
+pub(super) async fn publish(State(gate): State<Arc<Gate>>, headers: HeaderMap) -> Answer {
+    operate(&gate, &headers, Operator::Publish).await
+}
+
+/// `GET /admin/steps`
+pub(super) async fn steps(State(gate): State<Arc<Gate>>, headers: HeaderMap) -> Answer {
+    gate.admit_operator(&headers)?;
+    let steps = gate.driver.steps().await.ok_or_else(ApiError::ending)?;
+    let shown = steps.iter().map(|step| {
+        json!({
+            "step": step.step.0,
+            "time_sec": step.at.as_secs_f64(),
+            "ok": step.ok,
+            "learner_version": step.version,
+            "samples": step.samples,
+            "staleness_head_mean": step.staleness_mean,
+            "staleness_head_max": step.staleness_max,
+            "reward_mean": step.reward_mean,
+            LOGPROB_DIFF: step.logprob_diff,
+        })
+    });
+    Ok(Json(json!({"steps": shown.collect::<Vec<_>>()})))
 }
 
 async fn operate(gate: &Gate, headers: &HeaderMap, operator: Operator) -> Answer {

@@ -29,6 +29,7 @@ pub(super) fn respond(
     request: &ChatRequest,
     id: RequestId,
     session: &str,
+    prompt: usize,
     answers: &[Answer],
 ) -> Response {
     let tokenizer = &*gate.tokenizer;
@@ -51,7 +52,6 @@ pub(super) fn respond(
     }
     let mut body = head(gate, "chat.completion", id, session);
     body.insert("choices".to_owned(), Value::Array(choices));
-    let prompt = gate.tokenizer.prompt(&request.messages).len();
     body.insert("usage".to_owned(), usage(prompt, generated));
     body.insert("policy_versions".to_owned(), versions_of(answers));
     let sample = answers.first().and_then(|answer| answer.sample);

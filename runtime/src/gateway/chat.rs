@@ -30,7 +30,7 @@ pub(super) async fn completions(
     gate.admit(&headers)?;
     let bytes = body.map_err(|error| ApiError::body(error.status(), &error.body_text()))?;
     let request = ChatRequest::read(&headers, &bytes)?;
-    let asked = ask(&gate, &request).await;
+    let asked = ask(&gate, &request).await?;
     if request.stream {
         return stream::respond(&gate, &request, asked).await;
     }
@@ -38,7 +38,7 @@ pub(super) async fn completions(
     for choice in asked.choices {
         answers.push(choice.answer().await?);
     }
-    Ok(answer::respond(&gate, &request, asked.id, &asked.session, &answers))
+    Ok(answer::respond(&gate, &request, asked.id, &asked.session, asked.prompt, &answers))
 }
 
 /// A request that was asked of the driver.
@@ -46,6 +46,8 @@ pub(super) struct Asked {
     /// The first of its numbers.
     pub(super) id: RequestId,
     pub(super) session: String,
+    /// The prompt's length in tokens.
+    pub(super) prompt: usize,
     pub(super) choices: Vec<Choice>,
 }
 
@@ -108,10 +110,13 @@ pub(super) fn ended(event: TurnEvent) -> Result<Answer, ApiError> {
 
 /// Asks for all choices. The first is a turn of the request's session; the others, which no turn
 /// can follow, have sessions of their own.
-async fn ask(gate: &Gate, request: &ChatRequest) -> Asked {
+async fn ask(gate: &Gate, request: &ChatRequest) -> Result<Asked, ApiError> {
     let id = gate.driver.next_request();
     let session = request.session.clone().unwrap_or_else(|| format!("auto-{}", id.0));
-    let prompt: Arc<[u32]> = gate.tokenizer.prompt(&request.messages).into();
+    let prompt = gate.tokenizer.prompt(&request.messages);
+    let prompt = prompt.map_err(|error| ApiError::bad_request(&error.to_string()))?;
+    let prompt: Arc<[u32]> = prompt.into();
+    let prompt_tokens = prompt.len();
     let (messages, metadata) = (request.messages.clone(), request.metadata.clone());
     let question = Arc::new(Question { messages, metadata, prompt });
     let group = match &request.group {
@@ -141,7 +146,7 @@ async fn ask(gate: &Gate, request: &ChatRequest) -> Asked {
         };
         gate.driver.ask(arrival).await;
     }
-    Asked { id, session, choices }
+    Ok(Asked { id, session, prompt: prompt_tokens, choices })
 }
 
 fn sampling(gate: &Gate, request: &ChatRequest, number: RequestId, index: u32) -> Sampling {
@@ -154,5 +159,6 @@ fn sampling(gate: &Gate, request: &ChatRequest, number: RequestId, index: u32) -
         temperature: request.temperature,
         seed: seed.wrapping_add(u64::from(index)),
         stop: end.chain(stops).collect(),
+        stop_texts: request.stop.as_slice().into(),
     }
 }

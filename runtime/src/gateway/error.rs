@@ -7,6 +7,8 @@ use headway_shared::action::Refusal;
 use headway_shared::time::Span;
 use serde_json::{Value, json};
 
+use crate::trainer::external::Denied;
+
 /// An error for the client.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ApiError {
@@ -63,6 +65,18 @@ impl ApiError {
         Self::new(status, "server_error", "unrecorded", message)
     }
 
+    /// A trainer is told no.
+    pub(crate) fn denied(denied: &Denied) -> Self {
+        let (status, kind, code) = match denied {
+            Denied::LeaseLost(_) => (StatusCode::CONFLICT, "conflict_error", "lease_lost"),
+            Denied::OtherBatch(_) => (StatusCode::CONFLICT, "conflict_error", "other_batch"),
+            Denied::OtherVersion(_) => (StatusCode::CONFLICT, "conflict_error", "other_version"),
+            Denied::Unkept(_) => (StatusCode::INTERNAL_SERVER_ERROR, "server_error", "unkept"),
+            Denied::Over => return Self::ending(),
+        };
+        Self::new(status, kind, code, &denied.to_string())
+    }
+
     /// The run is ending, or over.
     pub(crate) fn ending() -> Self {
         let status = StatusCode::SERVICE_UNAVAILABLE;
@@ -115,6 +129,9 @@ impl ApiError {
 
 impl IntoResponse for ApiError {
     fn into_response(self) -> Response {
+        // Not its message, which can quote the request.
+        let (status, code) = (self.status.as_u16(), self.code);
+        tracing::debug!(target: "headway", status, code, "a request is answered with an error");
         let mut response = (self.status, Json(json!({"error": self.object()}))).into_response();
         let Self { status, retry_after, .. } = self;
         if let Some(seconds) = retry_after {

@@ -13,6 +13,7 @@ use super::Gate;
 use super::admin::{discarded, refused};
 use super::error::ApiError;
 use crate::driver::Status;
+use crate::judge::Trouble;
 
 /// Counters and gauges of now, and the metrics of the run since it was started.
 pub(super) async fn metrics(State(gate): State<Arc<Gate>>) -> Result<Response, ApiError> {
@@ -47,6 +48,9 @@ fn page(status: &Status, summary: &Summary) -> String {
     }
     page.by_reason("refused_total", "Main requests refused, by reason.", &refused(ledger));
     page.by_reason("discarded_total", "Samples discarded, by reason.", &discarded(ledger));
+    let failed = Trouble::NAMES.iter().zip(status.failed_votes);
+    let failed = failed.map(|(kind, count)| ((*kind).to_owned(), count.into())).collect();
+    page.by_reason("failed_votes_total", "Votes without a score, by kind.", &failed);
     let levels = [
         ("learner_version", "The learner's version.", status.learner.number()),
         ("running", "Turns being generated.", gauges.running),

@@ -2,9 +2,10 @@
 
 use serde_json::{Value, json};
 
-/// The description of every route. The paths below `/admin` answer only where a token is set.
-pub(super) fn description() -> Value {
-    json!({
+/// The description of every route. The paths below `/admin` answer only where a
+/// token is set, those below `/trainer` where an external trainer trains.
+pub(super) fn description(has_trainer: bool) -> Value {
+    let mut description = json!({
         "openapi": "3.1.0",
         "info": {
             "title": "Headway gateway",
@@ -26,6 +27,9 @@ pub(super) fn description() -> Value {
             "/openapi.json": {"get": open("This description.")},
             "/admin/state": {"get": simple("What is where, now.", "admin_token")},
             "/admin/ledger": {"get": simple("Every counter of requests and samples.", "admin_token")},
+            "/admin/steps": {"get": simple("The newest train steps.", "admin_token")},
+            "/admin/publish": {"post": simple("Publish weights now and load them on every \
+                replica; answered before that is done.", "admin_token")},
             "/admin/pause": {"post": simple("Admit nothing until resumed (503).", "admin_token")},
             "/admin/resume": {"post": simple("Admit again.", "admin_token")},
         },
@@ -36,7 +40,11 @@ pub(super) fn description() -> Value {
             },
             "schemas": {"Error": error(), "ChatRequest": request(), "ChatCompletion": completion()},
         },
-    })
+    });
+    if has_trainer {
+        super::training::describe(&mut description);
+    }
+    description
 }
 
 fn response(about: &str) -> Value {
@@ -135,8 +143,8 @@ fn request() -> Value {
             "logprobs": {"type": "boolean", "default": false},
             "top_logprobs": {"type": "integer", "description": "Accepted; always answered empty."},
             "return_token_ids": {"type": "boolean", "default": false},
-            "metadata": {"type": "object", "description": "Kept with the sample; a rule judges by \
-                its `answer`."},
+            "metadata": {"type": "object", "description": "Kept with the sample; a rule can read \
+                it."},
             "session_id": {"type": "string"},
             "turn_type": {"enum": ["main", "side"]},
             "session_done": {"type": "boolean"},

@@ -34,13 +34,12 @@ pub(super) async fn respond(
         lines.push(Line::begin(choice, request).await?);
     }
     let first = lines.first().and_then(|line| line.first_token());
-    let prompt = gate.tokenizer.prompt(&request.messages).len();
     let stream = Chunks {
         gate: gate.clone(),
         request: request.clone(),
         id: asked.id,
         session: asked.session,
-        prompt,
+        prompt: asked.prompt,
         generated: 0,
         lines,
         ready: VecDeque::new(),

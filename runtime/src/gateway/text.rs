@@ -99,8 +99,8 @@ mod tests {
     fn a_prompt_shows_each_message_with_its_role() {
         let message =
             |role: &str, content: &str| Message { role: role.into(), content: content.into() };
-        let one = Bytes.prompt(&[message("user", "hi")]);
-        let two = Bytes.prompt(&[message("user", "hi"), message("assistant", "ho")]);
+        let one = Bytes.prompt(&[message("user", "hi")]).unwrap();
+        let two = Bytes.prompt(&[message("user", "hi"), message("assistant", "ho")]).unwrap();
         assert!(two.starts_with(&one[..one.len() - 1]));
         assert_eq!(Bytes.decode(&Bytes.encode("hé")), "hé");
     }

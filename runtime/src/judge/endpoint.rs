@@ -3,12 +3,12 @@
 use std::time::Duration;
 
 use headway_shared::config::{Api, Judge as JudgeSettings};
-use headway_shared::input::{Score, VoteOutcome};
+use headway_shared::input::Score;
 use reqwest::Client;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::{Case, Judge, Verdict, Vote};
+use super::{Case, Judge, Trouble, Verdict, Vote};
 use crate::secret::Secret;
 
 /// What the judge is told to do.
@@ -82,6 +82,15 @@ impl Endpoint {
         })
     }
 
+    /// What is asked, without a password that may stand in it.
+    #[must_use]
+    pub fn url(&self) -> String {
+        let Some((scheme, rest)) = self.url.split_once("://") else { return self.url.clone() };
+        let (host, path) = rest.split_once('/').unwrap_or((rest, ""));
+        let host = host.rsplit_once('@').map_or(host, |(_, host)| host);
+        format!("{scheme}://{host}/{path}")
+    }
+
     fn body(&self, case: &Case) -> Value {
         let mut shown = String::new();
         for message in &case.question.messages {
@@ -131,30 +140,41 @@ impl Judge for Endpoint {
         let request = self.client.post(&self.url).bearer_auth(self.key.reveal());
         let request = request.json(&self.body(&case));
         Box::pin(async move {
-            let failed = Verdict { outcome: VoteOutcome::Failed, tokens: 0, judge_version: 0 };
-            let Some(answer) = answer(request).await else { return failed };
+            let answer = match answer(request).await {
+                Ok(answer) => answer,
+                Err(trouble) => return Verdict::none(trouble),
+            };
             let said = answer.choices.first().and_then(|c| c.message.content.as_deref());
             let score = said.and_then(boxed);
-            Verdict {
-                outcome: score.map_or(VoteOutcome::Invalid, VoteOutcome::Score),
-                tokens: answer.usage.map_or(0, |usage| usage.total_tokens),
-                judge_version: 0,
-            }
+            let verdict = score.map_or(Verdict::none(Trouble::NoScore), Verdict::score);
+            Verdict { tokens: answer.usage.map_or(0, |usage| usage.total_tokens), ..verdict }
         })
     }
 }
 
-/// `None` for everything that is no answer: an error, a status, another format, too much.
-async fn answer(request: reqwest::RequestBuilder) -> Option<Answer> {
-    let mut response = request.send().await.ok()?.error_for_status().ok()?;
+/// What an error of the client means; its own text can hold the URL, and with it a password.
+fn trouble(error: &reqwest::Error) -> Trouble {
+    match error.is_timeout() {
+        true => Trouble::Slow,
+        false if error.is_connect() => Trouble::Unreachable,
+        false => Trouble::BrokenOff,
+    }
+}
+
+/// An error for everything that is no answer: no connection, a status, another format, too much.
+async fn answer(request: reqwest::RequestBuilder) -> Result<Answer, Trouble> {
+    let mut response = request.send().await.map_err(|error| trouble(&error))?;
+    if !response.status().is_success() {
+        return Err(Trouble::Status(response.status().as_u16()));
+    }
     let mut bytes = Vec::new();
-    while let Some(chunk) = response.chunk().await.ok()? {
+    while let Some(chunk) = response.chunk().await.map_err(|error| trouble(&error))? {
         if bytes.len() + chunk.len() > MOST_BYTES {
-            return None;
+            return Err(Trouble::Unreadable);
         }
         bytes.extend_from_slice(&chunk);
     }
-    serde_json::from_slice(&bytes).ok()
+    serde_json::from_slice(&bytes).map_err(|_| Trouble::Unreadable)
 }
 
 /// The last `\boxed{1|0|-1}`, as a score.
@@ -173,6 +193,21 @@ fn boxed(text: &str) -> Option<Score> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_password_in_the_url_is_not_shown() {
+        let shown = |base_url: &str| {
+            let api = Api {
+                base_url: base_url.to_owned(),
+                api_key_env: "K".to_owned(),
+                timeout: headway_shared::time::Span::ZERO,
+            };
+            let judge = JudgeSettings { model: "m".to_owned(), temperature: 0.0, max_tokens: 1 };
+            Endpoint::new(&api, &judge, |_| Some("k".to_owned())).unwrap().url()
+        };
+        assert_eq!(shown("http://me:pw@host:80/v1"), "http://host:80/v1/chat/completions");
+        assert_eq!(shown("http://host/v1"), "http://host/v1/chat/completions");
+    }
 
     #[test]
     fn the_last_box_that_holds_a_vote_counts() {

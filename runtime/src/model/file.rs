@@ -17,8 +17,18 @@ pub type Header = std::collections::HashMap<String, String>;
 /// Writes weights whole or not at all: beside the place, flushed to disk, then renamed.
 ///
 /// # Errors
-/// [`ModelError::File`] says what the system said.
+/// [`ModelError::File`] says what the system said; what was at the place is then still there.
 pub fn write(path: &Path, weights: &Weights, header: Header) -> Result<(), ModelError> {
+    write_with(path, weights, header, || {})
+}
+
+/// The same; calls `written` before it renames.
+pub(crate) fn write_with(
+    path: &Path,
+    weights: &Weights,
+    header: Header,
+    written: impl FnOnce(),
+) -> Result<(), ModelError> {
     let failed = |reason: String| ModelError::File { path: path.display().to_string(), reason };
     let bytes: Vec<(&WeightTensor, Vec<u8>)> = weights
         .tensors
@@ -34,10 +44,17 @@ pub fn write(path: &Path, weights: &Weights, header: Header) -> Result<(), Model
         .map_err(|error| failed(error.to_string()))?;
     let file = safetensors::serialize(views, Some(header)).map_err(|e| failed(e.to_string()))?;
     let part = path.with_extension("part");
-    let written = fs::File::create(&part)
+    let done = fs::File::create(&part)
         .and_then(|mut part| part.write_all(&file).and_then(|()| part.sync_all()))
-        .and_then(|()| fs::rename(&part, path));
-    written.map_err(|error| failed(error.to_string()))?;
+        .and_then(|()| {
+            written();
+            fs::rename(&part, path)
+        });
+    if let Err(error) = done {
+        // On a full disk the part would keep it full.
+        let _ = fs::remove_file(&part);
+        return Err(failed(error.to_string()));
+    }
     // The rename itself is on disk when the folder is.
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
     let folder = folder.unwrap_or(Path::new("."));

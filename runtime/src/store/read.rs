@@ -1,10 +1,11 @@
 //! SQL into what recovery and replay need.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::sync::Arc;
 
 use headway_shared::digest::Digest;
-use headway_shared::id::{GroupId, SampleId, SessionId};
+use headway_shared::id::{GroupId, SampleId, SessionId, StepId};
 use headway_shared::input::Input;
 use headway_shared::time::Time;
 use headway_shared::version::RolloutVersion;
@@ -13,9 +14,10 @@ use serde::de::DeserializeOwned;
 
 use super::rows::Question;
 use super::write::number;
-use super::{Database, StoreError};
+use super::{Database, StoreError, turns};
 use crate::engine::Token;
 use crate::tokenizer::Message;
+use crate::trajectory::Part;
 
 /// A snapshot as it is stored.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -48,14 +50,10 @@ pub struct LiveSample {
     pub id: SampleId,
     /// Its session.
     pub session: SessionId,
-    /// What was asked.
+    /// What was asked: the last that was, where it is a trajectory.
     pub question: Arc<Question>,
-    /// What was generated; empty: not yet.
-    pub tokens: Vec<Token>,
-    /// Its text.
-    pub response: Arc<str>,
-    /// What followed it.
-    pub next_state: Option<Arc<str>>,
+    /// What was generated; empty: nothing yet.
+    pub parts: Vec<Part>,
 }
 
 /// What recovery reads.
@@ -77,7 +75,7 @@ impl Database {
         seq: u64,
         each: impl FnMut(StoredInput) -> Result<(), StoreError>,
     ) -> Result<(), StoreError> {
-        inputs_from(&self.connection, seq, each)
+        inputs_of(&self.connection, seq..u64::MAX, each)
     }
 
     /// The sessions that have not ended, with their names.
@@ -106,6 +104,16 @@ impl Database {
         Ok(groups)
     }
 
+    /// Whether a step made a version; `None`: it has not ended, or is unknown.
+    ///
+    /// # Errors
+    /// What SQLite says.
+    pub fn step_ended(&self, step: StepId) -> Result<Option<bool>, StoreError> {
+        let sql = "SELECT ok FROM steps WHERE id = ?1";
+        let ok = self.connection.query_row(sql, [number(step.0)], |row| row.get(0)).optional()?;
+        Ok(ok.flatten())
+    }
+
     /// The samples that have not been resolved.
     ///
     /// # Errors
@@ -117,7 +125,11 @@ impl Database {
         let mut rows = statement.query([])?;
         let mut samples = Vec::new();
         while let Some(row) = rows.next()? {
-            samples.push(live_sample(row)?);
+            let mut sample = live_sample(row)?;
+            if sample.parts.is_empty() {
+                sample.parts = turns::read(&self.connection, sample.id)?;
+            }
+            samples.push(sample);
         }
         Ok(samples)
     }
@@ -126,22 +138,12 @@ impl Database {
 pub(super) fn newest_snapshot(
     connection: &Connection,
 ) -> Result<Option<StoredSnapshot>, StoreError> {
-    snapshot(connection, "DESC")
-}
-
-pub(super) fn oldest_snapshot(
-    connection: &Connection,
-) -> Result<Option<StoredSnapshot>, StoreError> {
-    snapshot(connection, "ASC")
-}
-
-fn snapshot(connection: &Connection, order: &str) -> Result<Option<StoredSnapshot>, StoreError> {
-    let sql = format!("SELECT inputs, core, book FROM snapshots ORDER BY inputs {order} LIMIT 1");
+    let sql = "SELECT inputs, core, book FROM snapshots ORDER BY inputs DESC LIMIT 1";
     let read = |row: &Row<'_>| {
         let (core, book) = (row.get(1)?, row.get(2)?);
         Ok(StoredSnapshot { inputs: unsigned(row, 0)?, core, book })
     };
-    Ok(connection.query_row(&sql, [], read).optional()?)
+    Ok(connection.query_row(sql, [], read).optional()?)
 }
 
 /// The snapshot behind so many inputs, if there is one.
@@ -154,19 +156,24 @@ pub(super) fn snapshot_at(
     Ok(statement.query_row([number(inputs)], |row| row.get(0)).optional()?)
 }
 
-pub(super) fn inputs_from(
+/// The inputs of a range, of which none may be missing but at the end of the record.
+pub(super) fn inputs_of(
     connection: &Connection,
-    seq: u64,
+    range: Range<u64>,
     mut each: impl FnMut(StoredInput) -> Result<(), StoreError>,
 ) -> Result<(), StoreError> {
-    let sql = "SELECT seq, time_ns, input, actions FROM inputs WHERE seq >= ?1 ORDER BY seq";
+    let sql = "SELECT seq, time_ns, input, actions FROM inputs \
+               WHERE seq >= ?1 AND seq < ?2 ORDER BY seq";
     let mut statement = connection.prepare(sql)?;
-    let mut rows = statement.query([number(seq)])?;
-    let mut expected = seq;
+    let mut rows = statement.query([number(range.start), number(range.end)])?;
+    let mut expected = range.start;
     while let Some(row) = rows.next()? {
-        let damaged = || StoreError::Damaged { place: format!("input {expected}") };
-        if unsigned(row, 0)? != expected {
-            return Err(damaged());
+        let damaged =
+            || StoreError::Damaged { place: format!("input {expected} or its digest is none") };
+        let seq = unsigned(row, 0)?;
+        if seq != expected {
+            let place = format!("input {expected} is missing, the next is input {seq}");
+            return Err(StoreError::Damaged { place });
         }
         let input: String = row.get(2)?;
         let digest: String = row.get(3)?;
@@ -187,10 +194,38 @@ fn live_sample(row: &Row<'_>) -> Result<LiveSample, StoreError> {
     let id = unsigned(row, 0)?;
     let messages: Vec<BTreeMap<String, String>> = json(row, 2, id)?;
     let metadata = json(row, 3, id)?;
-    let prompt: Vec<u32> = json(row, 4, id)?;
-    let ids: Vec<u32> = json(row, 5, id)?;
-    let logprobs: Vec<f32> = json(row, 6, id)?;
-    let segments: Vec<(u32, u32)> = json(row, 7, id)?;
+    let prompt: Arc<[u32]> = json::<Vec<u32>>(row, 4, id)?.into();
+    let tokens = tokens_of(row, 5)
+        .map_err(|_| StoreError::Damaged { place: format!("the tokens of sample {id}") })?;
+    let messages = messages
+        .into_iter()
+        .map(|mut message| {
+            let mut take = |key| message.remove(key).unwrap_or_default();
+            Message { role: take("role"), content: take("content") }
+        })
+        .collect();
+    let text = |column| row.get::<_, Option<String>>(column);
+    let (response, next_state) = (text(8)?.unwrap_or_default(), text(9)?);
+    let whole = (!tokens.is_empty()).then(|| Part {
+        sequence: 0,
+        prompt: prompt.clone(),
+        tokens: tokens.into(),
+        response: response.into(),
+        next_state: next_state.map(Arc::from),
+    });
+    Ok(LiveSample {
+        id: SampleId(id),
+        session: SessionId(unsigned(row, 1)?),
+        question: Arc::new(Question { messages, metadata, prompt }),
+        parts: whole.into_iter().collect(),
+    })
+}
+
+/// Generated tokens, from three columns in a row: ids, log-probabilities, and runs of one version.
+pub(super) fn tokens_of(row: &Row<'_>, column: usize) -> Result<Vec<Token>, StoreError> {
+    let ids: Vec<u32> = json(row, column, 0)?;
+    let logprobs: Vec<f32> = json(row, column + 1, 0)?;
+    let segments: Vec<(u32, u32)> = json(row, column + 2, 0)?;
     let versions = segments
         .iter()
         .flat_map(|&(version, tokens)| std::iter::repeat_n(version, tokens as usize))
@@ -201,25 +236,11 @@ fn live_sample(row: &Row<'_>) -> Result<LiveSample, StoreError> {
         .zip(versions)
         .map(|((&id, &logprob), version)| Token { id, logprob, version })
         .collect();
-    if ids.len() != logprobs.len() || ids.len() != tokens.len() {
-        return Err(StoreError::Damaged { place: format!("the tokens of sample {id}") });
+    let stamped: usize = segments.iter().map(|&(_, tokens)| tokens as usize).sum();
+    if ids.len() != logprobs.len() || ids.len() != stamped {
+        return Err(StoreError::Damaged { place: "tokens".to_owned() });
     }
-    let messages = messages
-        .into_iter()
-        .map(|mut message| {
-            let mut take = |key| message.remove(key).unwrap_or_default();
-            Message { role: take("role"), content: take("content") }
-        })
-        .collect();
-    let text = |column| row.get::<_, Option<String>>(column);
-    Ok(LiveSample {
-        id: SampleId(id),
-        session: SessionId(unsigned(row, 1)?),
-        question: Arc::new(Question { messages, metadata, prompt: prompt.into() }),
-        tokens,
-        response: text(8)?.unwrap_or_default().into(),
-        next_state: text(9)?.map(Arc::from),
-    })
+    Ok(tokens)
 }
 
 /// A JSON column; NULL is an empty one.
@@ -233,6 +254,6 @@ fn json<T: DeserializeOwned + Default>(
         .map_err(|_| StoreError::Damaged { place: format!("sample {sample}") })
 }
 
-fn unsigned(row: &Row<'_>, column: usize) -> Result<u64, rusqlite::Error> {
+pub(super) fn unsigned(row: &Row<'_>, column: usize) -> Result<u64, rusqlite::Error> {
     Ok(row.get::<_, i64>(column)?.cast_unsigned())
 }

@@ -4,8 +4,11 @@ use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 
+use headway_shared::config::Config;
 use headway_shared::replay::{ReplayReport, Replayer};
+use rusqlite::Connection;
 
+use super::stretch::{Stretch, first_snapshot, snapshot_behind, stretches};
 use super::{MAGIC, StoreError, open_to_read, read};
 
 /// Whether a file is a SQLite database, by its first bytes.
@@ -20,23 +23,50 @@ pub fn is_database(path: &Path) -> std::io::Result<bool> {
 
 /// Feeds the inputs of a record to a fresh core, which must decide the same, input by input; where
 /// old inputs were trimmed, to the oldest snapshot. Every snapshot must be the core at its place.
+/// The report is that of the last stretch that this build can verify.
+///
+/// # Errors
+/// The first thing that is wrong or differs; [`StoreError::OtherDecisions`] where no stretch can be
+/// verified.
+pub fn replay(path: &Path) -> Result<ReplayReport, StoreError> {
+    let replayed = replay_stretches(path)?;
+    let other = replayed.last().map_or(0, |(stretch, _)| stretch.decision_version);
+    let last = replayed.into_iter().rev().find_map(|(_, report)| report);
+    last.ok_or(StoreError::OtherDecisions { found: other.to_string() })
+}
+
+/// The same, with every stretch: `None` for one that this build cannot verify.
 ///
 /// # Errors
 /// The first thing that is wrong or differs.
-pub fn replay(path: &Path) -> Result<ReplayReport, StoreError> {
+pub fn replay_stretches(path: &Path) -> Result<Vec<(Stretch, Option<ReplayReport>)>, StoreError> {
     let (connection, config) = open_to_read(path)?;
-    let first: Option<u64> = connection
-        .query_row("SELECT min(seq) FROM inputs", [], |row| row.get::<_, Option<i64>>(0))?
-        .map(i64::cast_unsigned);
-    let oldest = read::oldest_snapshot(&connection)?;
-    let mut replayer = match oldest {
-        Some(snapshot) if first != Some(0) => Replayer::restore(&snapshot.core, snapshot.inputs)?,
-        _ => Replayer::new(config),
+    let transaction = connection.unchecked_transaction()?;
+    let stretches = stretches(&transaction)?;
+    let count = stretches.len();
+    let replay = |(index, stretch): (usize, Stretch)| {
+        let last = index + 1 == count;
+        let report =
+            stretch.is_ours().then(|| replay_stretch(&transaction, &config, stretch, last));
+        Ok((stretch, report.transpose()?))
+    };
+    stretches.into_iter().enumerate().map(replay).collect()
+}
+
+fn replay_stretch(
+    connection: &Connection,
+    config: &Config,
+    stretch: Stretch,
+    last: bool,
+) -> Result<ReplayReport, StoreError> {
+    let mut replayer = match first_snapshot(connection, &stretch)? {
+        None => Replayer::new(config.clone()),
+        Some(snapshot) => Replayer::restore(&snapshot.core, snapshot.inputs)?,
     };
     let from = replayer.report().decisions.inputs;
-    read::inputs_from(&connection, from, |stored| {
+    read::inputs_of(connection, from..stretch.to, |stored| {
         replayer.input(stored.at, stored.input, stored.actions)?;
-        match read::snapshot_at(&connection, stored.seq + 1)? {
+        match snapshot_behind(connection, &stretch, last, stored.seq)? {
             Some(bytes) => Ok(replayer.snapshot(&bytes)?),
             None => Ok(()),
         }

@@ -13,6 +13,7 @@ use headway_shared::version::LearnerVersion;
 use crate::engine::Token;
 use crate::tokenizer::Message;
 use crate::trainer::StepMetric;
+use crate::trajectory::Part;
 
 /// What is known of a turn before it is generated.
 #[derive(Clone, Debug, PartialEq)]
@@ -58,7 +59,7 @@ pub enum Row {
         /// Its name.
         name: String,
     },
-    /// A turn was admitted.
+    /// A turn was admitted, as a sample or as the first of one.
     Admitted {
         /// The sample it becomes.
         sample: SampleId,
@@ -73,7 +74,7 @@ pub enum Row {
         /// What was asked.
         question: Arc<Question>,
     },
-    /// A turn was generated.
+    /// A turn was generated, which is a sample.
     Generated {
         /// The sample.
         sample: SampleId,
@@ -84,10 +85,29 @@ pub enum Row {
         /// Its text.
         response: Arc<str>,
     },
+    /// A turn of a trajectory was generated.
+    Turn {
+        /// The sample.
+        sample: SampleId,
+        /// Which of its turns, from 0.
+        turn: usize,
+        /// Its request.
+        request: RequestId,
+        /// The input that ended it.
+        seq: u64,
+        /// What its judge sees as asked from here on.
+        question: Arc<Question>,
+        /// What was generated.
+        part: Box<Part>,
+        /// How it ended.
+        finish: Finish,
+    },
     /// The next state of a turn arrived.
     NextState {
         /// The sample.
         sample: SampleId,
+        /// Which of its turns, where it is a trajectory.
+        turn: Option<usize>,
         /// What followed it.
         text: Arc<str>,
     },

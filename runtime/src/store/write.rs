@@ -5,6 +5,7 @@ use rusqlite::{Connection, Result, Transaction, params};
 use serde_json::json;
 
 use super::rows::{Question, Row};
+use super::turns;
 use crate::clock::wall_millis;
 use crate::engine::Token;
 
@@ -26,7 +27,12 @@ pub(super) fn trim(connection: &mut Connection, keep: u32, keep_inputs: bool) ->
     if !keep_inputs {
         transaction.execute(&format!("DELETE FROM inputs WHERE seq < ({oldest})"), [offset])?;
     }
-    transaction.execute(&format!("DELETE FROM snapshots WHERE inputs < ({oldest})"), [offset])?;
+    // What this decision version began with is where its replay begins.
+    let delete = format!(
+        "DELETE FROM snapshots WHERE inputs < ({oldest}) \
+         AND inputs NOT IN (SELECT from_input FROM epochs)"
+    );
+    transaction.execute(&delete, [offset])?;
     transaction.commit()
 }
 
@@ -60,9 +66,8 @@ fn write(transaction: &Transaction<'_>, row: &Row) -> Result<()> {
         Row::SessionEnded { id } => {
             run(transaction, "UPDATE sessions SET ended = 1 WHERE id = ?1", params![number(id.0)])
         }
-        Row::Admitted { .. } | Row::Generated { .. } | Row::NextState { .. } => {
-            write_sample(transaction, row)
-        }
+        Row::Admitted { .. } | Row::Generated { .. } => write_sample(transaction, row),
+        Row::Turn { .. } | Row::NextState { .. } => turns::write(transaction, row),
         Row::VoteStarted { .. } | Row::VoteEnded { .. } => write_vote(transaction, row),
         Row::Resolved { sample, step, fate, seq } => run(
             transaction,
@@ -105,27 +110,22 @@ fn write_sample(transaction: &Transaction<'_>, row: &Row) -> Result<()> {
             ],
         ),
         Row::Generated { sample, tokens, finish, response } => {
-            let ids: Vec<u32> = tokens.iter().map(|token| token.id).collect();
-            let logprobs: Vec<f32> = tokens.iter().map(|token| token.logprob).collect();
+            let [ids, logprobs, segments] = token_columns(tokens)?;
+            let finish = json_of(finish)?;
             run(
                 transaction,
                 "UPDATE samples SET tokens = ?2, logprobs = ?3, segments = ?4, finish = ?5, \
                  response = ?6 WHERE id = ?1",
                 params![
                     number(sample.0),
-                    json_of(&ids)?,
-                    json_of(&logprobs)?,
-                    json_of(&segments(tokens))?,
-                    json_of(finish)?.trim_matches('"'),
+                    ids,
+                    logprobs,
+                    segments,
+                    finish.trim_matches('"'),
                     &**response
                 ],
             )
         }
-        Row::NextState { sample, text } => run(
-            transaction,
-            "UPDATE samples SET next_state = ?2 WHERE id = ?1",
-            params![number(sample.0), &**text],
-        ),
         _ => Ok(()),
     }
 }
@@ -170,7 +170,7 @@ fn write_step(transaction: &Transaction<'_>, row: &Row) -> Result<()> {
                     "INSERT OR REPLACE INTO step_metrics VALUES (?1, ?2, ?3, ?4)",
                     params![
                         number(step.0),
-                        metric.name,
+                        &*metric.name,
                         metric.staleness.map_or(-1, i64::from),
                         metric.value
                     ],
@@ -181,7 +181,11 @@ fn write_step(transaction: &Transaction<'_>, row: &Row) -> Result<()> {
     }
 }
 
-fn run(transaction: &Transaction<'_>, sql: &str, values: &[&dyn rusqlite::ToSql]) -> Result<()> {
+pub(super) fn run(
+    transaction: &Transaction<'_>,
+    sql: &str,
+    values: &[&dyn rusqlite::ToSql],
+) -> Result<()> {
     transaction.prepare_cached(sql)?.execute(values).map(drop)
 }
 
@@ -199,7 +203,7 @@ pub(super) fn json_of(value: &(impl serde::Serialize + ?Sized)) -> Result<String
         .map_err(|error| rusqlite::Error::ToSqlConversionFailure(Box::new(error)))
 }
 
-fn messages(question: &Question) -> String {
+pub(super) fn messages(question: &Question) -> String {
     let list: Vec<_> = question
         .messages
         .iter()
@@ -208,12 +212,15 @@ fn messages(question: &Question) -> String {
     json!(list).to_string()
 }
 
-/// Runs of tokens of one version, as they are stored.
-fn segments(tokens: &[Token]) -> Vec<(u32, u32)> {
-    crate::engine::segments(tokens)
+/// Generated tokens, as they are stored: ids, log-probabilities, and runs of one version.
+pub(super) fn token_columns(tokens: &[Token]) -> Result<[String; 3]> {
+    let ids: Vec<u32> = tokens.iter().map(|token| token.id).collect();
+    let logprobs: Vec<f32> = tokens.iter().map(|token| token.logprob).collect();
+    let runs: Vec<(u32, u32)> = crate::engine::segments(tokens)
         .iter()
         .map(|segment| (segment.version.number(), segment.tokens))
-        .collect()
+        .collect();
+    Ok([json_of(&ids)?, json_of(&logprobs)?, json_of(&runs)?])
 }
 
 fn kind(input: &Input) -> &'static str {

@@ -1,6 +1,6 @@
 //! A tokenizer of a few symbols.
 
-use super::{Message, Tokenizer};
+use super::{Message, PromptError, Tokenizer};
 
 /// How many marks there are around messages.
 const MARKS: u32 = 5;
@@ -41,7 +41,7 @@ impl Symbols {
 }
 
 impl Tokenizer for Symbols {
-    fn prompt(&self, messages: &[Message]) -> Vec<u32> {
+    fn prompt(&self, messages: &[Message]) -> Result<Vec<u32>, PromptError> {
         let mut ids = Vec::new();
         for message in messages {
             ids.push(self.opening(&message.role));
@@ -49,7 +49,7 @@ impl Tokenizer for Symbols {
             ids.push(self.end_of_turn());
         }
         ids.push(self.opening("assistant"));
-        ids
+        Ok(ids)
     }
 
     /// Characters that are no symbols are left out.
@@ -77,7 +77,7 @@ mod tests {
         let message =
             |role: &str, content: &str| Message { role: role.into(), content: content.into() };
         let messages = [message("user", "10x"), message("assistant", "?1"), message("tool", "0")];
-        assert_eq!(symbols.prompt(&messages), [5, 1, 0, 3, 6, 2, 1, 3, 7, 0, 3, 6]);
+        assert_eq!(symbols.prompt(&messages).unwrap(), [5, 1, 0, 3, 6, 2, 1, 3, 7, 0, 3, 6]);
         assert_eq!(symbols.decode(&[2, 1, 3]), "?1");
         assert_eq!(symbols.vocabulary(), 8);
     }

@@ -9,6 +9,7 @@
 
 mod adamw;
 mod checkpoint;
+mod gaps;
 mod learner;
 mod loss;
 mod metrics;
@@ -18,12 +19,13 @@ mod tests;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use headway_shared::id::StepId;
 use headway_shared::version::LearnerVersion;
 use tch::Device;
 
 pub use self::adamw::AdamW;
 use self::learner::{Habits, Learner, Step};
-use super::{Trainer, TrainerCommand, TrainerEvent, TrainerMailbox};
+use super::{Probe, Trainer, TrainerCommand, TrainerEvent, TrainerMailbox};
 use crate::engine::Weights;
 use crate::model::{ModelError, Net, Shape};
 
@@ -50,6 +52,8 @@ pub struct TchTrainer {
     pub snapshots: usize,
     /// Every how many steps the lag probe runs; 0: never.
     pub probe_interval: u32,
+    /// Called around the writing of a checkpoint: tests end the process there.
+    pub probe: Probe,
 }
 
 impl TchTrainer {
@@ -65,6 +69,7 @@ impl TchTrainer {
             temperature: 1.0,
             snapshots: MAX_SNAPSHOTS,
             probe_interval: 10,
+            probe: Probe::default(),
         }
     }
 
@@ -81,15 +86,19 @@ impl TchTrainer {
     }
 }
 
+fn up(learner: &Learner) -> TrainerEvent {
+    let step = learner.applied.as_ref().map(|applied| applied.step);
+    TrainerEvent::Up { checkpoint: learner.version, step }
+}
+
 impl Trainer for TchTrainer {
     fn run(self, mut mailbox: TrainerMailbox) {
         // To return is to be down.
         let mut learner = match self.begin() {
             Ok(begun) => begun,
-            Err(error) => return eprintln!("trainer: {error}"),
+            Err(error) => return tracing::error!(target: "headway", "the trainer: {error}"),
         };
-        let step = learner.applied.as_ref().map(|applied| applied.step);
-        let mut event = Some(TrainerEvent::Up { checkpoint: learner.version, step });
+        let mut event = Some(up(&learner));
         loop {
             if let Some(event) = event.take()
                 && mailbox.events.blocking_send(event).is_err()
@@ -98,15 +107,23 @@ impl Trainer for TchTrainer {
             }
             match mailbox.commands.blocking_recv() {
                 None | Some(TrainerCommand::Shutdown) => return,
-                Some(command) => event = self.obey(command, &mut learner),
+                Some(command) => match self.obey(command, &mut learner) {
+                    Ok(said) => event = said,
+                    Err(error) => return tracing::error!(target: "headway", "the trainer: {error}"),
+                },
             }
         }
     }
 }
 
 impl TchTrainer {
-    fn obey(&self, command: TrainerCommand, learner: &mut Learner) -> Option<TrainerEvent> {
-        match command {
+    /// An error leaves parameters that nobody knows: the trainer is down.
+    fn obey(
+        &self,
+        command: TrainerCommand,
+        learner: &mut Learner,
+    ) -> Result<Option<TrainerEvent>, ModelError> {
+        Ok(match command {
             TrainerCommand::Step { step, learner: from, deploy, loss, updates, samples } => {
                 let interval = self.probe_interval;
                 let step = Step {
@@ -120,26 +137,48 @@ impl TchTrainer {
                 };
                 Some(self.step(&step, learner))
             }
-            TrainerCommand::Save { publication, .. } => Some(match learner.net.weights() {
-                Ok(weights) => TrainerEvent::Saved { publication, weights: Arc::new(weights) },
-                Err(error) => {
-                    eprintln!("trainer: {publication} could not be exported: {error}");
-                    TrainerEvent::SaveFailed { publication }
-                }
-            }),
+            TrainerCommand::CancelStep { step } => {
+                self.cancel(step, learner)?;
+                Some(up(learner))
+            }
+            TrainerCommand::Save { publication, version } => {
+                Some(match learner.weights_of(version) {
+                    Ok(weights) => {
+                        TrainerEvent::Saved { publication, weights: Arc::new(weights).into() }
+                    }
+                    Err(error) => {
+                        tracing::error!(target: "headway", "{publication} could not be exported: {error}");
+                        TrainerEvent::SaveFailed { publication }
+                    }
+                })
+            }
             TrainerCommand::Checkpoint => {
-                let folder = self.checkpoints.as_deref()?;
+                let Some(folder) = self.checkpoints.as_deref() else { return Ok(None) };
                 let version = learner.version;
-                match checkpoint::write(folder, learner) {
+                match checkpoint::write(folder, learner, &self.probe) {
                     Ok(()) => Some(TrainerEvent::Checkpointed { version }),
                     Err(error) => {
-                        eprintln!("trainer: no checkpoint of {version}: {error}");
+                        tracing::error!(target: "headway", "no checkpoint of {version}: {error}");
                         None
                     }
                 }
             }
             TrainerCommand::Shutdown => None,
+        })
+    }
+
+    /// Undoes a step, if it was the last that was trained, and removes what it left.
+    fn cancel(&self, step: StepId, learner: &mut Learner) -> Result<(), ModelError> {
+        if learner.applied.as_ref().is_none_or(|applied| applied.step != step) {
+            return Ok(());
         }
+        if let Some(folder) = &self.checkpoints {
+            checkpoint::remove(folder, learner.version);
+        }
+        if !learner.go_back()? {
+            *learner = self.begin()?;
+        }
+        Ok(())
     }
 
     fn step(&self, step: &Step<'_>, learner: &mut Learner) -> TrainerEvent {
@@ -158,7 +197,7 @@ impl TchTrainer {
         let (ok, metrics) = match learner.train(step, &habits) {
             Ok(metrics) => (true, metrics),
             Err(error) => {
-                eprintln!("trainer: {} failed: {error}", step.step);
+                tracing::error!(target: "headway", "{} failed: {error}", step.step);
                 (false, Vec::new())
             }
         };

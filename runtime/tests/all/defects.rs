@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use headway_runtime::judge::Rule;
 use headway_runtime::shared::action::Discard;
+use headway_runtime::shared::rule::Rule;
 use headway_runtime::tokenizer::Bytes;
 use serde_json::{Value, json};
 
@@ -125,7 +125,7 @@ async fn what_is_trained_on_is_what_was_sampled_and_not_its_text_tokenised_again
 async fn a_turn_is_judged_when_its_next_state_arrives_not_when_that_is_answered() {
     let dir = tempfile::tempdir().unwrap();
     let mut setup = Setup::new("[policy_training]\n batch_size = 1");
-    setup.judge = Arc::new(Rule::next_state("thanks").unwrap());
+    setup.judge = Arc::new(Rule::read("contains(next_state, 'thanks')").unwrap());
     let live = setup.start(dir.path()).await;
     live.answer(&turn("a", "hello")).await;
     live.engine.hold(true);
@@ -143,7 +143,7 @@ async fn a_turn_is_judged_when_its_next_state_arrives_not_when_that_is_answered(
 async fn an_empty_answer_leaves_its_session_as_it_was() {
     let dir = tempfile::tempdir().unwrap();
     let mut setup = Setup::new("[policy_training]\n batch_size = 1");
-    setup.judge = Arc::new(Rule::next_state("thanks").unwrap());
+    setup.judge = Arc::new(Rule::read("contains(next_state, 'thanks')").unwrap());
     let live = setup.start(dir.path()).await;
     let empty = live.answer(&turn("a", "nothing")).await;
     assert_eq!(empty["choices"][0]["message"]["content"], "");

@@ -22,6 +22,8 @@ pub(super) enum LoadScript {
     Fails,
     Breaks,
     Hangs,
+    /// It ends well once the script is [`Good`](Self::Good).
+    Waits,
 }
 
 #[derive(Debug)]
@@ -84,6 +86,16 @@ impl EngineControl {
         assert!(!late.timed_out(), "{} turns are being generated", state.generating);
     }
 
+    /// Waits until the tokens that it may generate are there.
+    pub(super) fn wait_until_held(&self) {
+        let (lock, changed) = &*self.0;
+        let waits = |state: &mut State| state.steps_left != Some(0);
+        let state = lock.lock().unwrap();
+        let (state, late) =
+            changed.wait_timeout_while(state, Duration::from_secs(20), waits).unwrap();
+        assert!(!late.timed_out(), "{:?} tokens are left", state.steps_left);
+    }
+
     /// A pause between two looks at the commands.
     fn breathe(&self) {
         let (lock, changed) = &*self.0;
@@ -110,6 +122,7 @@ struct Running {
     version: RolloutVersion,
     turns: Vec<Turn>,
     hanging: Option<PublicationId>,
+    waiting: Option<(PublicationId, DeployVersion)>,
 }
 
 impl Engine for Scripted {
@@ -117,7 +130,8 @@ impl Engine for Scripted {
         let deploy = DeployVersion::new(self.version);
         let version = RolloutVersion::stamped_by(deploy);
         let Self { control, .. } = self;
-        let mut running = Running { mailbox, control, version, turns: vec![], hanging: None };
+        let mut running =
+            Running { mailbox, control, version, turns: vec![], hanging: None, waiting: None };
         running.say(EngineEvent::Up { deploy });
         while running.step() {}
     }
@@ -135,6 +149,11 @@ impl Running {
                 Ok(command) => self.obey(command),
                 Err(TryRecvError::Empty) => break,
             }
+        }
+        let loads = self.control.change(|state| state.loads);
+        if let Some((publication, version)) = self.waiting.take_if(|_| loads == LoadScript::Good) {
+            self.version = RolloutVersion::stamped_by(version);
+            self.say(EngineEvent::Loaded { publication });
         }
         let generating = self.turns.len();
         let (held, dies) = self.control.change(|state| {
@@ -179,6 +198,7 @@ impl Running {
                         self.say(EngineEvent::Loaded { publication });
                     }
                     LoadScript::Hangs => self.hanging = Some(publication),
+                    LoadScript::Waits => self.waiting = Some((publication, version)),
                     LoadScript::Fails | LoadScript::Breaks => {
                         let intact = loads == LoadScript::Fails;
                         self.say(EngineEvent::LoadFailed { publication, intact });
@@ -238,7 +258,7 @@ pub(super) fn logprob(id: u32) -> f32 {
 }
 
 /// What is answered to a prompt, and whether it fails.
-fn script(prompt: &[u32]) -> (Vec<u32>, bool) {
+pub(super) fn script(prompt: &[u32]) -> (Vec<u32>, bool) {
     let end = prompt.iter().rposition(|&id| id == Bytes::END).unwrap();
     let start = prompt[..end].iter().rposition(|&id| id > Bytes::END).unwrap();
     let said = Bytes.decode(&prompt[start + 1..end]);

@@ -87,6 +87,7 @@ impl World {
                     temperature: 1.0,
                     seed: mix(first + place),
                     stop: Arc::new([]),
+                    stop_texts: Arc::new([]),
                 },
             };
             self.engine

@@ -8,9 +8,9 @@ use std::time::Duration;
 use headway_runtime::driver::{self, Parts, Recovery};
 use headway_runtime::engine::tch::TchEngine;
 use headway_runtime::environment::{Host, Lookup, Options};
-use headway_runtime::judge::Share;
 use headway_runtime::model::{self, Shape};
 use headway_runtime::shared::id::ReplicaId;
+use headway_runtime::shared::rule::Rule;
 use headway_runtime::shared::time::Span;
 use headway_runtime::shared::version::DeployVersion;
 use headway_runtime::store::{StepRow, replay, steps};
@@ -58,7 +58,7 @@ async fn learn(dir: &Path, eta: u32, seed: u64, wanted: u64) -> (Vec<StepRow>, P
     let serving = TchEngine::new(shape.clone(), cpu, 64, fresh.clone(), version);
     let parts = Parts {
         tokenizer: symbols.clone(),
-        judge: Arc::new(Share),
+        judge: Arc::new(Rule::read("agreement(answer, metadata.answer)").unwrap()),
         engines: vec![engine::spawn(ReplicaId(0), clock, 1024, serving).unwrap()],
         trainer: trainer::spawn(clock, TchTrainer::new(shape, cpu, fresh)).unwrap(),
     };

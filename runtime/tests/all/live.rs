@@ -6,9 +6,10 @@ use std::time::Duration;
 
 use headway_runtime::driver::{self, DriverError, DriverHandle, Parts, Recovery, Status};
 use headway_runtime::gateway;
-use headway_runtime::judge::{Judge, Rule};
+use headway_runtime::judge::Judge;
 use headway_runtime::shared::config::{Config, Layers, load_config};
 use headway_runtime::shared::id::ReplicaId;
+use headway_runtime::shared::rule::Rule;
 use headway_runtime::shared::time::Span;
 use headway_runtime::tokenizer::Bytes;
 use headway_runtime::{engine, trainer};
@@ -19,6 +20,7 @@ use tokio::task::JoinHandle;
 
 use super::engine::{EngineControl, Scripted};
 use super::trainer::{Scripted as ScriptedTrainer, TrainerControl};
+use headway_runtime::trainer::Probe;
 
 /// A test that waits longer has failed.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -71,7 +73,8 @@ impl Setup {
         let clock = recovery.clock();
         let link = engine::spawn(ReplicaId(0), clock, 1024, script).unwrap();
         let checkpoint = self.checkpoints.then(|| dir.join("checkpoint"));
-        let script = ScriptedTrainer { control: trainer.clone(), checkpoint };
+        let probe = Probe(self.driver.probe.clone());
+        let script = ScriptedTrainer { control: trainer.clone(), checkpoint, probe };
         let parts = Parts {
             tokenizer: Arc::new(Bytes),
             judge: self.judge,

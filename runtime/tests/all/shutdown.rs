@@ -1,5 +1,6 @@
 //! A run ends in order, and goes on where it ended.
 
+use headway_runtime::shared::rule::Rule;
 use headway_runtime::store::replay;
 use serde_json::{Value, json};
 
@@ -79,8 +80,8 @@ async fn a_session_that_waits_for_its_user_survives_a_restart() {
     let start = || {
         let mut setup = Setup::new(text);
         setup.checkpoints = true;
-        setup.judge =
-            std::sync::Arc::new(headway_runtime::judge::Rule::next_state("thanks").unwrap());
+        let rule = Rule::read("matches(next_state, 'thanks')");
+        setup.judge = std::sync::Arc::new(rule.unwrap());
         setup
     };
     let live = start().start(dir.path()).await;

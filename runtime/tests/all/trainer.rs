@@ -6,11 +6,12 @@ use std::path::PathBuf;
 use std::sync::{Arc, Condvar, Mutex};
 use std::time::Duration;
 
+use headway_runtime::driver::Point;
 use headway_runtime::engine::{WeightTensor, Weights};
 use headway_runtime::shared::id::StepId;
 use headway_runtime::shared::version::LearnerVersion;
 use headway_runtime::trainer::{
-    StepMetric, TrainSample, Trainer, TrainerCommand, TrainerEvent, TrainerMailbox,
+    Probe, StepMetric, TrainSample, Trainer, TrainerCommand, TrainerEvent, TrainerMailbox,
 };
 
 #[derive(Debug, Default)]
@@ -18,7 +19,10 @@ struct State {
     held: bool,
     failing_saves: u32,
     failing_steps: u32,
+    /// Versions that were made, trained for a step that was then cancelled.
+    undone: Vec<u32>,
     batches: Vec<Vec<TrainSample>>,
+    metrics: Vec<StepMetric>,
 }
 
 /// A test's hand on the trainer.
@@ -45,6 +49,16 @@ impl TrainerControl {
         self.change(|state| state.failing_steps = times);
     }
 
+    /// What the next steps measure beside the loss.
+    pub(super) fn measures(&self, metrics: Vec<StepMetric>) {
+        self.change(|state| state.metrics = metrics);
+    }
+
+    /// The versions that steps made which were then cancelled.
+    pub(super) fn undone(&self) -> Vec<u32> {
+        self.change(|state| state.undone.clone())
+    }
+
     /// What was trained on.
     pub(super) fn batches(&self) -> Vec<Vec<TrainSample>> {
         self.change(|state| state.batches.clone())
@@ -62,17 +76,19 @@ impl TrainerControl {
 pub(super) struct Scripted {
     pub(super) control: TrainerControl,
     pub(super) checkpoint: Option<PathBuf>,
+    pub(super) probe: Probe,
 }
 
 impl Trainer for Scripted {
     fn run(self, mut mailbox: TrainerMailbox) {
         let mut version = 0;
-        let mut made_by = None;
+        let (mut made_by, mut previous) = (None, None);
         if let Some(text) = self.checkpoint.as_ref().and_then(|path| fs::read_to_string(path).ok())
         {
             let numbers: Vec<u64> = text.split(' ').map(|word| word.parse().unwrap()).collect();
             version = u32::try_from(numbers[0]).unwrap();
             made_by = Some(StepId(numbers[1]));
+            previous = numbers.get(2).map(|step| StepId(*step));
         }
         let say = |event| drop(mailbox.events.blocking_send(event));
         say(TrainerEvent::Up { checkpoint: LearnerVersion::new(version), step: made_by });
@@ -90,13 +106,24 @@ impl Trainer for Scripted {
                     });
                     if ok {
                         version = learner.next().number();
-                        self.write(version, step);
+                        previous = made_by.replace(step);
+                        self.write(version, made_by, previous);
                     }
-                    let loss = StepMetric { name: "loss", staleness: None, value: 0.5 };
-                    say(TrainerEvent::StepEnded { step, ok, metrics: vec![loss] });
+                    let mut metrics = self.control.change(|state| state.metrics.clone());
+                    metrics.push(StepMetric { name: "loss".into(), staleness: None, value: 0.5 });
+                    say(TrainerEvent::StepEnded { step, ok, metrics });
                     if ok && self.checkpoint.is_some() {
                         say(TrainerEvent::Checkpointed { version: LearnerVersion::new(version) });
                     }
+                }
+                TrainerCommand::CancelStep { step } => {
+                    if made_by == Some(step) {
+                        self.control.change(|state| state.undone.push(version));
+                        (version, made_by) = (version - 1, previous.take());
+                        self.write(version, made_by, previous);
+                    }
+                    let checkpoint = LearnerVersion::new(version);
+                    say(TrainerEvent::Up { checkpoint, step: made_by });
                 }
                 TrainerCommand::Save { publication, version } => {
                     let fails = self.control.change(|state| {
@@ -110,7 +137,7 @@ impl Trainer for Scripted {
                     }
                     let data = vec![version.number() as f32];
                     let tensor = WeightTensor { name: "version".into(), shape: vec![1], data };
-                    let weights = Arc::new(Weights { tensors: vec![tensor] });
+                    let weights = Arc::new(Weights { tensors: vec![tensor] }).into();
                     say(TrainerEvent::Saved { publication, weights });
                 }
                 TrainerCommand::Checkpoint => {
@@ -123,11 +150,15 @@ impl Trainer for Scripted {
 }
 
 impl Scripted {
-    /// Whole or not at all.
-    fn write(&self, version: u32, step: StepId) {
-        let Some(path) = &self.checkpoint else { return };
+    /// Whole or not at all: the version, the step that made it, the step before.
+    fn write(&self, version: u32, made_by: Option<StepId>, previous: Option<StepId>) {
+        let (Some(path), Some(made_by)) = (&self.checkpoint, made_by) else { return };
+        let previous = previous.map_or(String::new(), |step| format!(" {}", step.0));
         let draft = path.with_extension("new");
-        fs::write(&draft, format!("{version} {}", step.0)).unwrap();
+        self.probe.at(Point::BeforeCheckpoint);
+        fs::write(&draft, format!("{version} {}{previous}", made_by.0)).unwrap();
+        self.probe.at(Point::BeforeRename);
         fs::rename(&draft, path).unwrap();
+        self.probe.at(Point::AfterRename);
     }
 }

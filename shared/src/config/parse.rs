@@ -4,6 +4,7 @@ use super::check::check;
 use super::choices::Choice;
 use super::diagnostic::{Diagnostic, Diagnostics, Origin, Severity};
 use super::explain;
+use super::judging;
 use super::keys::{self, locate, read_section};
 use super::layers::{Document, Layers};
 use super::node::{Entry, Value};
@@ -51,6 +52,7 @@ pub fn check_sections(document: &Document, config: &Config) {
     }
     contradictions(document, config);
     contradicting_pause(document, config);
+    judging::check_rule(document, config);
     for problem in check(config) {
         let mut places = problem.keys().into_iter().filter_map(|path| locate(&document.root, path));
         // Defaults break no rule, so that at least one of the keys is given.

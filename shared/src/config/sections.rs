@@ -72,6 +72,8 @@ pub struct EnvironmentHosting {
 /// `[reward_judging]`
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RewardJudging {
+    /// The [rule](crate::rule) that judges (live only); empty: the endpoint of `settings.json`.
+    pub rule: String,
     /// Whether scoring blocks a rollout.
     pub mode: JudgeMode,
     /// How many votes may be in flight.
@@ -241,6 +243,7 @@ impl Default for EnvironmentHosting {
 impl Default for RewardJudging {
     fn default() -> Self {
         Self {
+            rule: String::new(),
             mode: JudgeMode::Async,
             judge_concurrency: 4,
             judge_timeout: Span::from_secs(30),

@@ -8,10 +8,11 @@ use super::reader::Reader;
 use super::sections::Config;
 use crate::time::Span;
 
-/// `api`: one OpenAI-compatible endpoint for judges, policy and scripts.
+/// `api`: one OpenAI-compatible endpoint for judges, policy and scripts. Where a rule judges, none
+/// is needed, and what is not given is empty.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Api {
-    /// Its URL, always with `/v1` at the end and no slash behind.
+    /// Its URL, with `/v1` at the end and no slash behind; empty: not given.
     pub base_url: String,
     /// The name of the environment variable that holds the key. The key itself is in no file.
     pub api_key_env: String,
@@ -26,6 +27,20 @@ pub struct Serving {
     pub submission_enabled: bool,
     /// Requests get a 503 during a weight sync; says the same as `policy_serving`'s `sync_mode`.
     pub pause_on_weight_sync: bool,
+    /// Where the serving engines listen, one replica each: URLs without a slash behind. Where none
+    /// is given, `base_url` without `/v1`.
+    pub engine_urls: Vec<String>,
+    /// The directory of the served model's tokenizer and chat template; `None`: the one that the
+    /// first engine names.
+    pub model_path: Option<String>,
+}
+
+/// `training`
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Training {
+    /// How long an external trainer has a task before another gets it, unless it says that it goes
+    /// on.
+    pub lease: Span,
 }
 
 /// `judge`
@@ -42,7 +57,7 @@ pub struct Judge {
 /// `logging`
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Logging {
-    /// Measure and log `train_rollout_logprob_abs_diff`.
+    /// Log `train_rollout_logprob_abs_diff` with each step.
     pub log_rollout_logprob_diff: bool,
 }
 
@@ -53,6 +68,8 @@ pub struct Settings {
     pub api: Api,
     /// Serving.
     pub serving: Serving,
+    /// Training.
+    pub training: Training,
     /// Judging.
     pub judge: Judge,
     /// Logging.
@@ -74,7 +91,7 @@ pub fn load_live(layers: &Layers) -> Result<(Config, Settings, Diagnostics), Dia
 }
 
 /// The sections of `settings.json`.
-const SECTIONS: [&str; 4] = ["api", "serving", "judge", "logging"];
+const SECTIONS: [&str; 5] = ["api", "serving", "training", "judge", "logging"];
 
 /// Whether a JSON text of a document holds a section of `settings.json`.
 #[must_use]
@@ -87,18 +104,33 @@ pub fn has_settings(root: &Table) -> bool {
 /// [`check_sections`]. `config` is what its scheduling sections say.
 pub fn parse_settings(root: &mut Reader<'_>, config: &Config) -> Settings {
     let pauses = config.policy_serving.sync_mode.pauses();
+    let asked = config.reward_judging.rule.is_empty();
     let mut api = root.table("api");
-    let (url, variable) = (base_url(&mut api), api_key_env(&mut api));
+    let (url, variable) = (base_url(&mut api, asked), api_key_env(&mut api, asked));
     let timeout = api.span_sec("timeout_sec", Span::from_secs(60));
     api.finish();
 
     let mut serving = root.table("serving");
     let submission_enabled = serving.boolean("submission_enabled", true);
     let pause_on_weight_sync = serving.boolean("pause_on_weight_sync", pauses);
+    let mut engine_urls = engine_urls(&mut serving);
+    if engine_urls.is_empty() {
+        engine_urls.push(url.trim_end_matches("/v1").to_owned());
+    }
+    let model_path = Some(serving.string("model_path", "")).filter(|path| !path.is_empty());
     serving.finish();
 
+    let mut training = root.table("training");
+    let lease = training.span_sec("lease_sec", Span::from_secs(600));
+    if lease == Span::ZERO {
+        training.error("lease_sec", "a lease of no time is none", "write 600");
+    }
+    training.finish();
+
     let mut judge = root.table("judge");
-    judge.require("model", "\"the judge's model\"");
+    if asked {
+        judge.require("model", "\"the judge's model\"");
+    }
     let model = judge.string("model", "");
     let temperature = judge.float("temperature", 0.0, 0.0..=2.0);
     let max_tokens = judge.u32("max_tokens", 512, 1..=u32::MAX);
@@ -110,32 +142,53 @@ pub fn parse_settings(root: &mut Reader<'_>, config: &Config) -> Settings {
 
     Settings {
         api: Api { base_url: url, api_key_env: variable, timeout },
-        serving: Serving { submission_enabled, pause_on_weight_sync },
+        serving: Serving { submission_enabled, pause_on_weight_sync, engine_urls, model_path },
+        training: Training { lease },
         judge: Judge { model, temperature, max_tokens },
         logging: Logging { log_rollout_logprob_diff },
     }
 }
 
 /// With and without `/v1` at its end, a URL means the same.
-fn base_url(api: &mut Reader<'_>) -> String {
-    api.require("base_url", "\"http://127.0.0.1:8000/v1\"");
+fn base_url(api: &mut Reader<'_>, asked: bool) -> String {
+    if asked {
+        api.require("base_url", "\"http://127.0.0.1:8000/v1\"");
+    }
     let given = api.string("base_url", "");
     let host = given.trim_end_matches('/').trim_end_matches("/v1").trim_end_matches('/');
-    let known = ["http://", "https://"].iter().any(|scheme| {
-        host.strip_prefix(scheme).is_some_and(|rest| !rest.is_empty() && !rest.contains(' '))
-    });
-    if !known && !given.is_empty() {
+    if !is_url(host) && !given.is_empty() {
         api.error(
             "base_url",
             "`base_url` is no URL",
             "write it with its scheme, such as \"http://127.0.0.1:8000/v1\"",
         );
     }
-    format!("{host}/v1")
+    if given.is_empty() { given } else { format!("{host}/v1") }
 }
 
-fn api_key_env(api: &mut Reader<'_>) -> String {
-    api.require("api_key_env", "\"OPENAI_API_KEY\"");
+fn is_url(text: &str) -> bool {
+    ["http://", "https://"].iter().any(|scheme| {
+        text.strip_prefix(scheme).is_some_and(|rest| !rest.is_empty() && !rest.contains(' '))
+    })
+}
+
+fn engine_urls(serving: &mut Reader<'_>) -> Vec<String> {
+    let given = serving.strings("engine_urls");
+    let urls: Vec<String> = given.iter().map(|url| url.trim_end_matches('/').to_owned()).collect();
+    if let Some(wrong) = urls.iter().find(|url| !is_url(url) || url.ends_with("/v1")) {
+        serving.error(
+            "engine_urls",
+            format!("`{wrong}` is no address of an engine"),
+            "write each with its scheme and without /v1, such as \"http://127.0.0.1:31000\"",
+        );
+    }
+    urls
+}
+
+fn api_key_env(api: &mut Reader<'_>, asked: bool) -> String {
+    if asked {
+        api.require("api_key_env", "\"OPENAI_API_KEY\"");
+    }
     let name = api.string("api_key_env", "");
     let is_name = name.starts_with(|first: char| first.is_ascii_alphabetic() || first == '_')
         && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');

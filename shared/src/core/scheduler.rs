@@ -325,6 +325,11 @@ impl Scheduler {
                 OperatorReply::Done
             }
             Operator::Reconfigure(config) => self.reconfigure(config),
+            Operator::Publish if self.ended.is_some() => OperatorReply::Rejected,
+            Operator::Publish => {
+                self.weights.wished = true;
+                OperatorReply::Done
+            }
         };
         self.act(Action::OperatorReply { reply });
     }

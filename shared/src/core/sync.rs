@@ -33,6 +33,14 @@ pub(crate) struct Publication {
     /// Set while the gate is closed for it.
     closed_since: Option<Time>,
     failed: bool,
+    /// An operator wished for it: replicas that lack nothing load too.
+    wished: bool,
+}
+
+impl Publication {
+    pub(crate) fn id(&self) -> PublicationId {
+        self.id
+    }
 }
 
 /// The weights channel.
@@ -43,13 +51,15 @@ pub(crate) struct Weights {
     /// Failed publications in a row.
     failures: u32,
     pub(crate) retry_at: Option<Time>,
+    /// An operator wishes for a publication that has not yet reached every replica.
+    pub(crate) wished: bool,
     /// How long the gate was closed the last time.
     pub(crate) last_window: Span,
 }
 
 impl Weights {
     /// A publication is under way, or waits to be tried again.
-    fn is_under_way(&self) -> bool {
+    pub(super) fn is_under_way(&self) -> bool {
         self.current.is_some() || self.retry_at.is_some()
     }
 
@@ -61,7 +71,7 @@ impl Weights {
 
 impl Scheduler {
     /// A publication starts when a replica is `publish_interval` steps behind, or can serve no
-    /// training request without one.
+    /// training request without one, or an operator wishes for one.
     ///
     /// Where the push waits for the next batch, replicas call for it that are further behind.
     pub(super) fn start_publication_if_due(&mut self) {
@@ -75,7 +85,7 @@ impl Scheduler {
                     || !replica.whole
                     || self.is_lost(replica.deploy.number()))
         });
-        if due || self.line_needs_newer_weights() {
+        if due || self.weights.wished || self.line_needs_newer_weights() {
             self.publish();
         }
     }
@@ -136,6 +146,7 @@ impl Scheduler {
             saving_since: Some(self.now),
             closed_since: None,
             failed: false,
+            wished: self.weights.wished,
         });
         self.act(Action::Publish { publication, version: self.learner });
     }
@@ -181,7 +192,8 @@ impl Scheduler {
         for index in 0..self.replicas.len() {
             let lost = self.is_lost(self.replicas[index].deploy.number());
             let replica = &mut self.replicas[index];
-            if replica.alive && (replica.deploy < version || !replica.whole || lost) {
+            let lacks = replica.deploy < version || !replica.whole || lost;
+            if replica.alive && (lacks || current.wished) {
                 replica.sync = Sync::Waiting;
                 // A replica that needs no load goes on serving.
                 replica.closed = pauses;
@@ -287,6 +299,7 @@ impl Scheduler {
         }
         self.ledger.publications += 1;
         self.weights.failures = 0;
+        self.weights.wished &= !current.wished;
         self.gate.weights_served(self.standing());
     }
 

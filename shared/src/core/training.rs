@@ -48,6 +48,11 @@ impl Trainer {
         self.step.is_some()
     }
 
+    /// The step that is training.
+    pub(crate) fn step(&self) -> Option<StepId> {
+        self.step
+    }
+
     /// Rejected results that hold a place.
     pub(crate) fn rejected_places(&self) -> u64 {
         self.rejected.len() as u64 + self.rejected_in_batch
@@ -274,7 +279,10 @@ impl Scheduler {
         let [short, late, train] = self.trainer.deadlines(&self.config.policy_training);
         self.trainer.short_due |= due(short, self.now);
         self.trainer.late_over |= due(late, self.now);
-        if due(train, self.now) {
+        if due(train, self.now)
+            && let Some(step) = self.trainer.step
+        {
+            self.act(Action::CancelStep { step });
             self.step_failed();
         }
     }

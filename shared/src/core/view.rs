@@ -3,7 +3,7 @@
 use super::{Ledger, Resolved, Sample, Scheduler};
 use crate::action::RunError;
 use crate::config::Config;
-use crate::id::{ReplicaId, SampleId};
+use crate::id::{ReplicaId, SampleId, SessionId};
 use crate::time::Time;
 use crate::version::{DeployVersion, LearnerVersion};
 
@@ -107,11 +107,29 @@ impl Scheduler {
         gauges
     }
 
+    /// A publication of weights is under way, is wished for, or waits to be tried again.
+    #[must_use]
+    pub fn publishing(&self) -> bool {
+        self.weights.is_under_way() || self.weights.wished
+    }
+
+    /// New requests are answered with 503 because replicas load weights: a sync window.
+    #[must_use]
+    pub fn in_sync_window(&self) -> bool {
+        self.weights.gate_closed()
+    }
+
     /// A replica, if it is known.
     #[must_use]
     pub fn replica(&self, replica: ReplicaId) -> Option<ReplicaView> {
         let replica = &self.replicas[self.replica_index(replica)?];
         Some(ReplicaView { deploy: replica.deploy, up: replica.up(), running: replica.turns.len() })
+    }
+
+    /// A session has begun and not ended.
+    #[must_use]
+    pub fn session_is_open(&self, session: SessionId) -> bool {
+        self.session_of.get(session.0).is_some()
     }
 
     /// The samples of the step that is training, in batch order; empty when none is.

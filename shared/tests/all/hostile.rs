@@ -125,6 +125,7 @@ pub(crate) fn input(seed: Seed, now: Time, watch: &Watch, next: &mut u64) -> Inp
         21 if a % 8 == 0 => Input::Restored { checkpoint: LearnerVersion::new(u32::from(b % 32)) },
         21 => Input::Checkpointed { version: LearnerVersion::new(u32::from(b)) },
         22 if a % 4 == 0 => Input::Operator(Operator::Pause),
+        22 if a % 4 == 1 => Input::Operator(Operator::Publish),
         22 => Input::Operator(Operator::Resume),
         _ => Input::Tick,
     }

@@ -1,6 +1,6 @@
 //! Short batches, failed steps, and steps that never answer.
 
-use headway_shared::action::Discard;
+use headway_shared::action::{Action, Discard};
 use headway_shared::config::Config;
 use headway_shared::input::Input;
 
@@ -107,6 +107,7 @@ fn a_step_without_an_answer_is_given_up_and_tried_again() {
     let (batch, lost) = (bench.batch(), bench.watch.step.expect("it trains"));
     bench.advance(secs(61));
     assert_eq!(bench.batch(), batch);
+    assert!(bench.did(|action| *action == Action::CancelStep { step: lost }));
     assert_ne!(bench.watch.step, Some(lost), "another attempt is another step");
     bench.give(Input::StepEnded { step: lost, ok: true });
     assert_eq!(bench.learner(), 0, "an answer that comes too late counts for nothing");

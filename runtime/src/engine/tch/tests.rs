@@ -29,7 +29,7 @@ fn engine(slots: usize) -> TchEngine {
 }
 
 fn sampling(seed: u64, max_tokens: u32) -> Sampling {
-    Sampling { max_tokens, temperature: 1.0, seed, stop: Arc::new([]) }
+    Sampling { max_tokens, temperature: 1.0, seed, stop: Arc::new([]), stop_texts: Arc::new([]) }
 }
 
 fn generate(request: u64, prompt: &[u32], sampling: Sampling) -> Generate {
@@ -81,7 +81,7 @@ impl Bench {
         self.tell(EngineCommand::Load {
             publication: PublicationId(publication),
             version: DeployVersion::new(u32::try_from(publication).unwrap()),
-            weights,
+            weights: weights.into(),
             in_flight,
             kv,
         });

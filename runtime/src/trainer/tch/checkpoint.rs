@@ -1,8 +1,10 @@
 //! A checkpoint is one file, whole or not there: weights, what the optimizer remembers, the
-//! running baseline, and which step it was written after.
+//! running baseline, which step it was written after, and the earlier parameters of the lag probe.
 
+use std::collections::{BTreeMap, VecDeque};
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::rc::Rc;
 
 use headway_shared::id::StepId;
 use headway_shared::ratio::Baseline;
@@ -10,23 +12,28 @@ use headway_shared::version::LearnerVersion;
 use tch::{Device, Tensor};
 
 use super::adamw::Moments;
+use super::gaps::Gaps;
 use super::learner::{Applied, Learner};
+use crate::driver::Point;
 use crate::engine::{WeightTensor, Weights};
 use crate::model::file::{self, Header};
 use crate::model::{ModelError, Net, Shape, floats};
+use crate::trainer::Probe;
 
 /// How many are kept.
 const KEPT: usize = 3;
 
 const MEAN: &str = "adamw.mean.";
 const SQUARE: &str = "adamw.square.";
+/// Then the version, a point, and the tensor's name.
+const SNAPSHOT: &str = "snapshot.";
 
 fn place(folder: &Path, version: LearnerVersion) -> PathBuf {
     folder.join(format!("checkpoint-{:010}.safetensors", version.number()))
 }
 
 /// Writes one, then removes the oldest beyond those that are kept.
-pub(super) fn write(folder: &Path, learner: &Learner) -> Result<(), ModelError> {
+pub(super) fn write(folder: &Path, learner: &Learner, probe: &Probe) -> Result<(), ModelError> {
     let mut weights = learner.net.weights()?;
     let names: Vec<(String, Vec<i64>)> = learner.net.shape().tensors();
     for ((name, shape), (mean, square)) in names.iter().zip(&learner.moments.of) {
@@ -36,10 +43,17 @@ pub(super) fn write(folder: &Path, learner: &Learner) -> Result<(), ModelError> 
             weights.tensors.push(WeightTensor { name, shape: shape.clone(), data });
         }
     }
+    for (version, net) in &learner.snapshots {
+        for tensor in net.weights()?.tensors {
+            let name = format!("{SNAPSHOT}{}.{}", version.number(), tensor.name);
+            weights.tensors.push(WeightTensor { name, ..tensor });
+        }
+    }
     let mut header = Header::new();
     let mut put = |key: &str, value: String| header.insert(key.to_owned(), value);
     put("version", learner.version.number().to_string());
     put("updates", learner.moments.updates.to_string());
+    put("gaps", learner.gaps.text());
     if let Some(mean) = learner.baseline.mean {
         // As bits: it comes back as it was.
         put("baseline_bits", mean.to_bits().to_string());
@@ -53,12 +67,20 @@ pub(super) fn write(folder: &Path, learner: &Learner) -> Result<(), ModelError> 
         reason: error.to_string(),
     };
     fs::create_dir_all(folder).map_err(failed)?;
-    file::write(&place(folder, learner.version), &weights, header)?;
+    probe.at(Point::BeforeCheckpoint);
+    let written = || probe.at(Point::BeforeRename);
+    file::write_with(&place(folder, learner.version), &weights, header, written)?;
+    probe.at(Point::AfterRename);
     for old in all(folder).into_iter().rev().skip(KEPT) {
         // One too many does no harm.
         let _ = fs::remove_file(old);
     }
     Ok(())
+}
+
+/// Removes the checkpoint of a version, if there is one.
+pub(super) fn remove(folder: &Path, version: LearnerVersion) {
+    let _ = fs::remove_file(place(folder, version));
 }
 
 /// The newest checkpoint that is whole. One that cannot be read is named on
@@ -67,7 +89,7 @@ pub(super) fn newest(folder: &Path, shape: &Shape, device: Device) -> Option<Lea
     for path in all(folder).into_iter().rev() {
         match read(&path, shape, device) {
             Ok(found) => return Some(found),
-            Err(error) => eprintln!("trainer: passed over a checkpoint: {error}"),
+            Err(error) => tracing::warn!(target: "headway", "passed over a checkpoint: {error}"),
         }
     }
     None
@@ -112,6 +134,8 @@ fn read(path: &Path, shape: &Shape, device: Device) -> Result<Learner, ModelErro
         updates: i64::try_from(needed("updates")?).unwrap_or(i64::MAX),
         of: moments(MEAN)?.into_iter().zip(moments(SQUARE)?).collect(),
     };
+    learner.snapshots = snapshots(&weights, shape, device)?;
+    learner.gaps = Gaps::read(header.get("gaps").map_or("", String::as_str));
     learner.baseline = Baseline { mean: number("baseline_bits").map(f64::from_bits) };
     learner.applied = number("step").zip(number("step_from")).map(|(step, from)| Applied {
         step: StepId(step),
@@ -119,4 +143,26 @@ fn read(path: &Path, shape: &Shape, device: Device) -> Result<Learner, ModelErro
         metrics: Vec::new(),
     });
     Ok(learner)
+}
+
+/// The earlier parameters, oldest first.
+fn snapshots(
+    weights: &Weights,
+    shape: &Shape,
+    device: Device,
+) -> Result<VecDeque<(LearnerVersion, Rc<Net>)>, ModelError> {
+    let mut found: BTreeMap<u32, Weights> = BTreeMap::new();
+    for tensor in &weights.tensors {
+        let name = tensor.name.strip_prefix(SNAPSHOT).and_then(|name| name.split_once('.'));
+        if let Some((version, name)) = name
+            && let Ok(version) = version.parse()
+        {
+            let tensor = WeightTensor { name: name.to_owned(), ..tensor.clone() };
+            found.entry(version).or_default().tensors.push(tensor);
+        }
+    }
+    let net = |(version, weights): (&u32, &Weights)| {
+        Ok((LearnerVersion::new(*version), Rc::new(Net::new(shape, weights, device)?)))
+    };
+    found.iter().map(net).collect()
 }

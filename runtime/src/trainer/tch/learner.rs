@@ -1,14 +1,17 @@
 use std::collections::VecDeque;
+use std::rc::Rc;
 
 use headway_shared::id::StepId;
-use headway_shared::ratio::{self, Baseline, Loss, Member, Token};
+use headway_shared::ratio::{Baseline, Loss, Token};
 use headway_shared::version::{DeployVersion, LearnerVersion};
 
 use super::adamw::{AdamW, Moments, grad_norm};
+use super::gaps::Gaps;
 use super::loss::{Columns, trained};
 use super::metrics;
+use crate::engine::Weights;
 use crate::model::{ModelError, Net, floats};
-use crate::trainer::{StepMetric, TrainSample};
+use crate::trainer::{StepMetric, TrainSample, advantages, by_sample};
 
 /// Samples per pass: what bounds a step's memory.
 const PASS: usize = 64;
@@ -22,10 +25,12 @@ pub(super) enum StepError {
     Sample { sample: headway_shared::id::SampleId, reason: &'static str },
     #[error("the loss or its gradient is not finite")]
     NotFinite,
+    #[error("it starts from {wanted}, and the parameters are {held}")]
+    OtherVersion { wanted: LearnerVersion, held: LearnerVersion },
 }
 
 /// The last step that made a version. Told again, it is answered again and not trained again.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Applied {
     pub(super) step: StepId,
     pub(super) learner: LearnerVersion,
@@ -41,8 +46,23 @@ pub(super) struct Learner {
     pub(super) moments: Moments,
     pub(super) baseline: Baseline,
     pub(super) applied: Option<Applied>,
-    /// Earlier parameters by version, oldest first. Not in a checkpoint.
-    pub(super) snapshots: VecDeque<(LearnerVersion, Net)>,
+    /// What there was before the last step of this process, to which its cancellation goes back.
+    pub(super) before: Option<Before>,
+    /// A step was trained in this process: until then the parameters are what they are called.
+    pub(super) stepped: bool,
+    /// Earlier parameters by version, oldest first.
+    pub(super) snapshots: VecDeque<(LearnerVersion, Rc<Net>)>,
+    pub(super) gaps: Gaps,
+}
+
+/// Everything that a step changes.
+#[derive(Debug)]
+pub(super) struct Before {
+    version: LearnerVersion,
+    net: Rc<Net>,
+    moments: Moments,
+    baseline: Baseline,
+    applied: Option<Applied>,
 }
 
 /// A step to train.
@@ -73,8 +93,17 @@ impl Learner {
             let _ = tensor.f_set_requires_grad(true)?;
         }
         let moments = Moments::new(net.tensors())?;
-        let baseline = Baseline::default();
-        Ok(Self { net, version, moments, baseline, applied: None, snapshots: VecDeque::new() })
+        Ok(Self {
+            net,
+            version,
+            moments,
+            baseline: Baseline::default(),
+            applied: None,
+            before: None,
+            stepped: false,
+            snapshots: VecDeque::new(),
+            gaps: Gaps::default(),
+        })
     }
 
     /// Trains a step. Where it fails, the parameters and all else are what they were.
@@ -86,30 +115,36 @@ impl Learner {
         for sample in step.samples {
             check(sample, step.learner, self.net.shape().vocab, self.net.shape().positions)?;
         }
-        self.remember(step.learner, habits.snapshots)?;
+        self.stand_at(step.learner)?;
+        let net = self.remember(habits.snapshots)?;
         let mut baseline = self.baseline;
-        let advantages = ratio::advantages(&members(step.samples), &mut baseline);
+        let advantages = advantages(step.samples, &mut baseline);
         let deploy = match self.deployed(step) {
             Some(net) => Some(score(net, step.samples, habits.temperature)?),
             None => None,
         };
         let probed = if step.probe { self.probe(step, habits)? } else { Vec::new() };
-        // With one update, the learner that it sees is the proximal policy, and nothing has changed
-        // yet where it fails.
+        // With one update, the learner that it sees is the proximal policy.
         let several = step.updates > 1;
-        let mut proximal = None;
-        let mut before = None;
-        if several {
-            proximal = Some(score(&self.net, step.samples, habits.temperature)?);
-            before = Some((self.net.snapshot()?, self.moments.copy()?));
-        }
+        let proximal = match several {
+            true => Some(score(&self.net, step.samples, habits.temperature)?),
+            false => None,
+        };
+        let before = Before {
+            version: self.version,
+            net,
+            moments: self.moments.copy()?,
+            baseline: self.baseline,
+            applied: self.applied.take(),
+        };
         let trained = match self.updates(step, habits, &advantages, proximal.as_ref()) {
             Ok(trained) => trained,
             Err(error) => {
-                self.restore(before)?;
+                self.go_back_to(before)?;
                 return Err(error);
             }
         };
+        (self.before, self.stepped) = (Some(before), true);
         self.baseline = baseline;
         self.version = step.learner.next();
 
@@ -126,23 +161,83 @@ impl Learner {
         Ok(metrics)
     }
 
-    /// Keeps a copy of the parameters, which are `version`.
-    fn remember(&mut self, version: LearnerVersion, room: usize) -> Result<(), ModelError> {
-        if room == 0 || self.snapshots.back().is_some_and(|(newest, _)| *newest == version) {
+    /// Makes the parameters those that `version` names: what they are, or what they were before the
+    /// last step, which then counts as failed.
+    fn stand_at(&mut self, version: LearnerVersion) -> Result<(), StepError> {
+        if self.before.as_ref().is_some_and(|before| before.version == version) {
+            self.go_back()?;
+        }
+        self.name(version);
+        if version == self.version {
             return Ok(());
         }
-        self.snapshots.push_back((version, self.net.snapshot()?));
+        Err(StepError::OtherVersion { wanted: version, held: self.version })
+    }
+
+    /// Until a step was trained, the parameters are what they are called: after a rollback,
+    /// versions go on upward.
+    fn name(&mut self, version: LearnerVersion) {
+        if !self.stepped && version > self.version {
+            self.gaps.0.push((self.version.number(), version.number()));
+            self.version = version;
+        }
+    }
+
+    /// The weights of a version: of the parameters, or of what they were before.
+    pub(super) fn weights_of(&mut self, version: LearnerVersion) -> Result<Weights, StepError> {
+        self.name(version);
+        let before = self.before.iter().map(|before| (before.version, &before.net));
+        let earlier = self.snapshots.iter().map(|(version, net)| (*version, net)).chain(before);
+        let mut earlier = earlier.filter(|(other, _)| *other == version);
+        match earlier.next() {
+            _ if version == self.version => Ok(self.net.weights()?),
+            Some((_, net)) => Ok(net.weights()?),
+            None => Err(StepError::OtherVersion { wanted: version, held: self.version }),
+        }
+    }
+
+    /// Undoes the last step of this process, if it can still be undone. Whether it was.
+    pub(super) fn go_back(&mut self) -> Result<bool, ModelError> {
+        match self.before.take() {
+            Some(before) => self.go_back_to(before).map(|()| true),
+            None => Ok(false),
+        }
+    }
+
+    fn go_back_to(&mut self, before: Before) -> Result<(), ModelError> {
+        let _no_gradients = tch::no_grad_guard();
+        for (tensor, before) in self.net.tensors_mut().iter_mut().zip(before.net.tensors()) {
+            tensor.zero_grad();
+            tensor.f_copy_(before)?;
+        }
+        self.moments = before.moments;
+        (self.version, self.baseline) = (before.version, before.baseline);
+        self.applied = before.applied;
+        Ok(())
+    }
+
+    /// Keeps a copy of the parameters.
+    fn remember(&mut self, room: usize) -> Result<Rc<Net>, ModelError> {
+        if let Some((newest, net)) = self.snapshots.back()
+            && *newest == self.version
+        {
+            return Ok(Rc::clone(net));
+        }
+        let net = Rc::new(self.net.snapshot()?);
+        self.snapshots.push_back((self.version, Rc::clone(&net)));
         while self.snapshots.len() > room {
             self.snapshots.pop_front();
         }
-        Ok(())
+        let oldest = self.snapshots.front().map_or(self.version, |(version, _)| *version);
+        self.gaps.forget_before(oldest.number());
+        Ok(net)
     }
 
     /// The deployed copy, where it is known and not the learner itself.
     fn deployed(&self, step: &Step<'_>) -> Option<&Net> {
         let number = step.deploy?.number();
         let other = self.snapshots.iter().filter(|(version, _)| *version != step.learner);
-        other.into_iter().find(|(version, _)| version.number() == number).map(|(_, net)| net)
+        other.into_iter().find(|(version, _)| version.number() == number).map(|(_, net)| &**net)
     }
 
     /// The lag probe: the batch under every snapshot.
@@ -160,7 +255,7 @@ impl Learner {
                             let (newer, older) =
                                 if other >= own { (log, rollout) } else { (rollout, log) };
                             Token {
-                                staleness: other.abs_diff(own),
+                                staleness: self.gaps.between(own, other),
                                 learner: newer,
                                 proximal: newer,
                                 deploy: older,
@@ -182,12 +277,14 @@ impl Learner {
         advantages: &[f64],
         proximal: Option<&Logs>,
     ) -> Result<Trained, StepError> {
-        let count = step.samples.len();
+        let entries = by_sample(step.samples);
+        let count = entries.len();
         let size = count.div_ceil(step.updates.clamp(1, count.max(1))).max(1);
         let mut trained = Trained::default();
         let (mut losses, mut norms, mut clipped, mut parts) = (0.0, 0.0, 0.0, 0.0);
-        for part in (0..count).collect::<Vec<_>>().chunks(size) {
-            for pass in part.chunks(PASS) {
+        for part in entries.chunks(size) {
+            let sequences: Vec<usize> = part.iter().cloned().flatten().collect();
+            for pass in sequences.chunks(PASS) {
                 let (from, to) = (pass[0], pass[0] + pass.len());
                 let samples: Vec<&TrainSample> = step.samples[from..to].iter().collect();
                 let columns = Columns::of(&samples, &advantages[from..to], self.net.device())?;
@@ -213,7 +310,8 @@ impl Learner {
             parts += 1.0;
         }
         let tokens: usize = trained.learner.iter().map(Vec::len).sum();
-        let rewards = step.samples.iter().filter(|sample| !sample.masked);
+        let rewards = entries.iter().map(|places| &step.samples[places.start]);
+        let rewards = rewards.filter(|sample| !sample.masked);
         let rewards: Vec<f64> = rewards.map(|sample| sample.reward).collect();
         let share = |sum: f64, of: f64| if of > 0.0 { sum / of } else { 0.0 };
         trained.metrics = vec![
@@ -225,38 +323,12 @@ impl Learner {
         ];
         Ok(trained)
     }
-
-    /// Forgets a step that failed.
-    fn restore(&mut self, before: Option<(Net, Moments)>) -> Result<(), ModelError> {
-        let _no_gradients = tch::no_grad_guard();
-        for tensor in self.net.tensors_mut() {
-            tensor.zero_grad();
-        }
-        if let Some((net, moments)) = before {
-            for (tensor, before) in self.net.tensors_mut().iter_mut().zip(net.tensors()) {
-                tensor.f_copy_(before)?;
-            }
-            self.moments = moments;
-        }
-        Ok(())
-    }
 }
 
 #[derive(Default)]
 struct Trained {
     learner: Logs,
     metrics: Vec<StepMetric>,
-}
-
-fn members(samples: &[TrainSample]) -> Vec<Member> {
-    let groups = samples.iter().enumerate().map(|(place, sample)| match sample.group {
-        // Groups and lone samples must not share numbers.
-        Some(group) => Member { group: group.0 << 1, reward: sample.reward, masked: sample.masked },
-        None => {
-            Member { group: (place as u64) << 1 | 1, reward: sample.reward, masked: sample.masked }
-        }
-    });
-    groups.collect()
 }
 
 fn check(

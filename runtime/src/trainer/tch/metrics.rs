@@ -1,3 +1,4 @@
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use headway_shared::ratio::{Ends, Spread, Token, abs_diff, by_staleness, spread};
@@ -54,12 +55,16 @@ fn numbers(spread: &Spread) -> [f64; 11] {
 
 fn put(metrics: &mut Vec<StepMetric>, names: Names, staleness: Option<u32>, spread: &Spread) {
     let pairs = names.into_iter().zip(numbers(spread));
-    metrics.extend(pairs.map(|(name, value)| StepMetric { name, staleness, value }));
+    metrics.extend(pairs.map(|(name, value)| StepMetric {
+        name: Cow::Borrowed(name),
+        staleness,
+        value,
+    }));
 }
 
 /// A number about the whole step.
 pub(super) const fn whole(name: &'static str, value: f64) -> StepMetric {
-    StepMetric { name, staleness: None, value }
+    StepMetric { name: Cow::Borrowed(name), staleness: None, value }
 }
 
 /// What the ratios of a step were: of the whole, then by the tokens' staleness. Without a deployed

@@ -1,4 +1,5 @@
 mod corrections;
+mod faults;
 mod steps;
 
 use headway_shared::config::Correction;

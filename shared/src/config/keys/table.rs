@@ -126,6 +126,9 @@ pub(super) const KEYS: &[Key] = &[
         "How often a failed reset or step is tried again."),
     key!("environment_hosting"."session_idle_sec" = environment_hosting.session_idle, AtOnce,
         "How long a session may be silent before it is ended; 0: for ever."),
+    key!("reward_judging"."rule" = reward_judging.rule, Restart,
+        "The [rule](judging.md) that judges, such as `exact`, with no endpoint and no key (live \
+         only); empty: the endpoint of `settings.json` judges."),
     key!("reward_judging"."mode" = reward_judging.mode, AtOnce,
         "Whether a turn keeps its serving slot until it is judged."),
     key!("reward_judging"."judge_concurrency" = reward_judging.judge_concurrency, AtOnce,

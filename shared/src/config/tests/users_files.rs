@@ -101,3 +101,21 @@ fn a_base_url_without_a_scheme_is_refused() {
     let message = live(&USERS_SETTINGS.replace("http://", "")).unwrap_err();
     assert!(message.contains("`base_url` is no URL"), "{message}");
 }
+
+#[test]
+fn engines_listen_at_the_endpoint_unless_they_are_named() {
+    let (_, settings) = live(USERS_SETTINGS).unwrap();
+    assert_eq!(settings.serving.engine_urls, ["http://judge.internal:8000"]);
+    assert_eq!(settings.serving.model_path, None);
+    assert_eq!(settings.training.lease, Span::from_secs(600));
+    let named = |list: &str| {
+        let key = format!("\"serving\": {{ \"engine_urls\": {list},");
+        live(&USERS_SETTINGS.replace("\"serving\": {", &key))
+    };
+    let (_, settings) = named(r#"["http://a:1/", "https://b"]"#).unwrap();
+    assert_eq!(settings.serving.engine_urls, ["http://a:1", "https://b"]);
+    for wrong in [r#"["a:1"]"#, r#"["http://a:1/v1"]"#] {
+        let said = named(wrong).unwrap_err();
+        assert!(said.contains("no address of an engine") && said.contains("without /v1"), "{said}");
+    }
+}

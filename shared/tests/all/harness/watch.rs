@@ -287,6 +287,9 @@ impl Watch {
                 assert_eq!(samples as usize, core.batch().count(), "the batch has another size");
                 self.check_batch(core);
             }
+            Action::CancelStep { step } => {
+                assert_eq!(self.step.take(), Some(step), "cancels a step that is not training");
+            }
             Action::Publish { publication, version } => {
                 assert!(version <= core.learner(), "publishes what does not exist");
                 assert!(self.publication < Some(publication), "a publication id comes twice");

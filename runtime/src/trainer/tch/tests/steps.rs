@@ -10,26 +10,31 @@ use crate::clock::Clock;
 use crate::trainer::tch::loss::{Columns, trained};
 use crate::trainer::{TrainerLink, spawn};
 
-fn shape() -> Shape {
+pub(super) fn shape() -> Shape {
     Shape::tiny(12, 32)
 }
 
-fn trainer() -> TchTrainer {
+pub(super) fn trainer() -> TchTrainer {
     TchTrainer::new(shape(), Device::Cpu, Arc::new(shape().random(1)))
 }
 
 /// A trainer under test.
-struct Bench {
+pub(super) struct Bench {
     link: TrainerLink,
     publications: u64,
+    /// The learner's, as the core would have it.
+    pub(super) version: u32,
 }
 
 impl Bench {
-    fn start(trainer: TchTrainer) -> (Self, TrainerEvent) {
+    pub(super) fn start(trainer: TchTrainer) -> (Self, TrainerEvent) {
         tch::set_num_threads(1);
         let link = spawn(Clock::from(Time::from_nanos(0)), trainer).unwrap();
-        let mut bench = Self { link, publications: 0 };
+        let mut bench = Self { link, publications: 0, version: 0 };
         let up = bench.hear();
+        if let TrainerEvent::Up { checkpoint, .. } = up {
+            bench.version = checkpoint.number();
+        }
         (bench, up)
     }
 
@@ -37,17 +42,25 @@ impl Bench {
         self.link.events.blocking_recv().unwrap()
     }
 
-    fn tell(&mut self, command: TrainerCommand) -> TrainerEvent {
+    pub(super) fn send(&self, command: TrainerCommand) {
         self.link.commands.blocking_send(command).unwrap();
+    }
+
+    pub(super) fn tell(&mut self, command: TrainerCommand) -> TrainerEvent {
+        self.send(command);
         self.hear()
     }
 
     /// One step; whether it was trained, and what it measured.
-    fn step(&mut self, learner: u32, samples: &[TrainSample]) -> (bool, Vec<StepMetric>) {
+    pub(super) fn step(
+        &mut self,
+        learner: u32,
+        samples: &[TrainSample],
+    ) -> (bool, Vec<StepMetric>) {
         self.step_of(u64::from(learner), learner, samples, 1)
     }
 
-    fn step_of(
+    pub(super) fn step_of(
         &mut self,
         step: u64,
         learner: u32,
@@ -65,24 +78,35 @@ impl Bench {
         match self.tell(command) {
             TrainerEvent::StepEnded { step: of, ok, metrics } => {
                 assert_eq!(of, StepId(step));
+                self.version = if ok { learner + 1 } else { self.version };
                 (ok, metrics)
             }
             other => panic!("{other:?}"),
         }
     }
 
-    fn weights(&mut self) -> Arc<Weights> {
+    pub(super) fn weights(&mut self) -> Arc<Weights> {
+        self.weights_of(self.version).unwrap()
+    }
+
+    pub(super) fn weights_of(&mut self, version: u32) -> Option<Arc<Weights>> {
         self.publications += 1;
         let publication = PublicationId(self.publications);
-        match self.tell(TrainerCommand::Save { publication, version: LearnerVersion::new(0) }) {
-            TrainerEvent::Saved { publication: of, weights } if of == publication => weights,
+        let version = LearnerVersion::new(version);
+        match self.tell(TrainerCommand::Save { publication, version }) {
+            TrainerEvent::Saved { publication: of, weights: Export::Tensors(weights) }
+                if of == publication =>
+            {
+                Some(weights)
+            }
+            TrainerEvent::SaveFailed { publication: of } if of == publication => None,
             other => panic!("{other:?}"),
         }
     }
 }
 
 /// A batch as an engine with these weights would have sampled it.
-fn batch(seed: u64, version: u32, weights: &Weights) -> Vec<TrainSample> {
+pub(super) fn batch(seed: u64, version: u32, weights: &Weights) -> Vec<TrainSample> {
     let mut draws = Draws(seed);
     let mut samples: Vec<TrainSample> = (0..8).map(|id| sample(id, version, &mut draws)).collect();
     let net = Net::new(&shape(), weights, Device::Cpu).unwrap();

@@ -1,0 +1,242 @@
+//! A streamed answer of `/generate`, piece by piece.
+
+use headway_shared::input::Finish;
+use headway_shared::version::RolloutVersion;
+use serde::Deserialize;
+use serde::de::IgnoredAny;
+use serde_json::Value;
+
+use super::version_of;
+use crate::engine::Token;
+
+/// A longer line is no answer.
+const LONGEST_LINE: usize = 64 << 20;
+
+/// Why a stream cannot be believed.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub(super) enum Broken {
+    #[error("a line is too long")]
+    LongLine,
+    #[error("a piece is no answer of /generate: {0}")]
+    Garbage(&'static str),
+    #[error("the server reports an error of code {0}")]
+    Error(String),
+    #[error("tokens came without the label of their weights (`weight_version`)")]
+    Unlabelled,
+    #[error(
+        "tokens came with the label {0:?}, which is none of Headway's: who updated the server?"
+    )]
+    Foreign(String),
+    #[error("{listed} log-probabilities came for {counted} tokens, of which {known} were known")]
+    Count { known: usize, listed: usize, counted: usize },
+    #[error("the turn ended with {0:?}")]
+    Finish(String),
+    #[error("the stream ended before the turn")]
+    Short,
+}
+
+/// What a piece brings.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct Piece {
+    pub(super) tokens: Vec<Token>,
+    pub(super) finish: Option<Finish>,
+}
+
+#[derive(Deserialize)]
+struct Chunk {
+    meta_info: Option<Meta>,
+    error: Option<Value>,
+}
+
+#[derive(Deserialize)]
+struct Meta {
+    finish_reason: Option<Reason>,
+    weight_version: Option<String>,
+    completion_tokens: Option<usize>,
+    #[serde(default)]
+    output_token_logprobs: Option<Vec<Entry>>,
+}
+
+#[derive(Deserialize)]
+struct Reason {
+    #[serde(rename = "type")]
+    kind: String,
+}
+
+/// Log-probability (JSON has none that is no number: null), id, and the text, where it was asked
+/// for.
+#[derive(Deserialize)]
+struct Entry(
+    Option<f32>,
+    u32,
+    #[serde(default)]
+    #[expect(dead_code, reason = "it is there or not, and skipped")]
+    Option<IgnoredAny>,
+);
+
+/// Reads a stream.
+#[derive(Debug, Default)]
+pub(super) struct Reader {
+    bytes: Vec<u8>,
+    /// How much of `bytes` holds no end of a line.
+    seen: usize,
+    /// Tokens that came.
+    known: usize,
+}
+
+impl Reader {
+    /// Takes what the connection gave; the pieces that are whole now.
+    pub(super) fn push(&mut self, bytes: &[u8]) -> Result<Vec<Piece>, Broken> {
+        self.bytes.extend_from_slice(bytes);
+        let mut pieces = Vec::new();
+        while let Some(end) = self.bytes[self.seen..].iter().position(|&byte| byte == b'\n') {
+            let rest = self.bytes.split_off(self.seen + end + 1);
+            let line = std::mem::replace(&mut self.bytes, rest);
+            self.seen = 0;
+            let line = String::from_utf8_lossy(&line);
+            // Empty lines and comments are part of the format.
+            match line.trim().strip_prefix("data:").map(str::trim) {
+                None | Some("[DONE]") => {}
+                Some(data) => pieces.push(self.piece(data)?),
+            }
+        }
+        self.seen = self.bytes.len();
+        if self.seen > LONGEST_LINE { Err(Broken::LongLine) } else { Ok(pieces) }
+    }
+
+    fn piece(&mut self, data: &str) -> Result<Piece, Broken> {
+        // Neither the piece nor the server's message is shown: they hold what was said.
+        let chunk: Chunk =
+            serde_json::from_str(data).map_err(|_| Broken::Garbage("it is not of that form"))?;
+        if let Some(error) = chunk.error {
+            return Err(Broken::Error(error["code"].to_string()));
+        }
+        let meta = chunk.meta_info.ok_or(Broken::Garbage("it has no `meta_info`"))?;
+        let finish = match meta.finish_reason.as_ref().map(|reason| reason.kind.as_str()) {
+            None => None,
+            Some("stop") => Some(Finish::Stop),
+            Some("length") => Some(Finish::Length),
+            Some("abort") => Some(Finish::Aborted),
+            Some(other) => return Err(Broken::Finish(other.to_owned())),
+        };
+        let entries = meta.output_token_logprobs.unwrap_or_default();
+        // A turn that is aborted before it began has neither tokens nor their number.
+        let counted = meta.completion_tokens.unwrap_or(if finish == Some(Finish::Aborted) {
+            self.known
+        } else {
+            entries.len()
+        });
+        let fresh = self.fresh(&entries, counted)?;
+        if fresh.is_empty() {
+            return Ok(Piece { tokens: Vec::new(), finish });
+        }
+        let label = meta.weight_version.ok_or(Broken::Unlabelled)?;
+        let version = version_of(&label).ok_or(Broken::Foreign(label))?;
+        let version = RolloutVersion::stamped_by(version);
+        let tokens = fresh.iter().map(|&Entry(logprob, id, _)| {
+            // Rounding can put a certain token above 0.
+            let logprob = logprob.map_or(f32::NAN, |logprob| logprob.min(0.0));
+            Token { id, logprob, version }
+        });
+        let tokens: Vec<Token> = tokens.collect();
+        self.known = counted;
+        Ok(Piece { tokens, finish })
+    }
+
+    /// The entries that were not known. Servers list all tokens of the turn in each piece, or with
+    /// `--incremental-streaming-output` its new ones alone; which, their number tells. Anything else
+    /// is not made to fit: log-probabilities that belong to other tokens look like drift.
+    fn fresh<'e>(&self, entries: &'e [Entry], counted: usize) -> Result<&'e [Entry], Broken> {
+        let (known, listed) = (self.known, entries.len());
+        if listed == counted && known <= counted {
+            Ok(&entries[known..])
+        } else if known + listed == counted {
+            Ok(entries)
+        } else if counted == known && listed == 0 {
+            Ok(&[])
+        } else {
+            Err(Broken::Count { known, listed, counted })
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn piece(ids: &[u32], counted: usize, label: &str, finish: Option<&str>) -> String {
+        let list: Vec<Value> = ids.iter().map(|id| json!([-0.5, id, null])).collect();
+        let value = json!({"text": "", "meta_info": {
+            "finish_reason": finish.map(|kind| json!({"type": kind})),
+            "weight_version": label,
+            "completion_tokens": counted,
+            "output_token_logprobs": list,
+        }});
+        format!("data: {value}\n\n")
+    }
+
+    fn read(text: &str) -> Result<Vec<(u32, u32)>, Broken> {
+        let mut reader = Reader::default();
+        let mut tokens = Vec::new();
+        // However the connection cuts it.
+        for part in text.as_bytes().chunks(7) {
+            for piece in reader.push(part)? {
+                tokens.extend(piece.tokens.iter().map(|token| (token.id, token.version.number())));
+            }
+        }
+        Ok(tokens)
+    }
+
+    #[test]
+    fn tokens_are_the_same_whether_pieces_hold_all_or_the_new_ones() {
+        let all = [piece(&[1, 2], 2, "headway-3", None), piece(&[1, 2, 9], 3, "headway-4", None)];
+        let new = [piece(&[1, 2], 2, "headway-3", None), piece(&[9], 3, "headway-4", None)];
+        assert_eq!(read(&all.concat()).unwrap(), [(1, 3), (2, 3), (9, 4)]);
+        assert_eq!(read(&new.concat()).unwrap(), [(1, 3), (2, 3), (9, 4)]);
+    }
+
+    #[test]
+    fn log_probabilities_that_do_not_fit_their_tokens_are_never_padded() {
+        let text = piece(&[1, 2], 2, "headway-3", None) + &piece(&[9, 8], 3, "headway-3", None);
+        assert_eq!(read(&text), Err(Broken::Count { known: 2, listed: 2, counted: 3 }));
+        let none = piece(&[], 2, "headway-3", None);
+        assert_eq!(read(&none), Err(Broken::Count { known: 0, listed: 0, counted: 2 }));
+    }
+
+    #[test]
+    fn a_label_is_read_and_never_guessed() {
+        let foreign = piece(&[1], 1, "default", None);
+        assert_eq!(read(&foreign), Err(Broken::Foreign("default".to_owned())));
+        let none =
+            r#"data: {"meta_info": {"completion_tokens": 1, "output_token_logprobs": [[-1, 5]]}}"#;
+        assert_eq!(read(&format!("{none}\n")), Err(Broken::Unlabelled));
+    }
+
+    #[test]
+    fn an_abort_keeps_what_was_there() {
+        let mut reader = Reader::default();
+        reader.push(piece(&[1], 1, "headway-0", None).as_bytes()).unwrap();
+        let pieces = reader.push(piece(&[1, 2], 2, "headway-0", Some("abort")).as_bytes()).unwrap();
+        assert_eq!((pieces[0].tokens.len(), pieces[0].finish), (1, Some(Finish::Aborted)));
+        let bare = "data: {\"meta_info\": {\"finish_reason\": {\"type\": \"abort\"}}}\n";
+        let pieces = reader.push(bare.as_bytes()).unwrap();
+        assert_eq!((pieces[0].tokens.len(), pieces[0].finish), (0, Some(Finish::Aborted)));
+    }
+
+    #[test]
+    fn garbage_is_named() {
+        assert!(matches!(read("data: {\"text\": 1\n"), Err(Broken::Garbage(_))));
+        assert!(matches!(read("data: {}\n"), Err(Broken::Garbage(_))));
+        let error = "data: {\"error\": {\"message\": \"my secret prompt\", \"code\": 400}}\n";
+        assert_eq!(read(error), Err(Broken::Error("400".to_owned())), "its message is not shown");
+    }
+
+    #[test]
+    fn a_log_probability_that_is_no_number_stays_none() {
+        let text = piece(&[5], 1, "headway-0", None).replace("-0.5", "null");
+        let pieces = Reader::default().push(text.as_bytes()).unwrap();
+        assert!(pieces[0].tokens[0].logprob.is_nan());
+    }
+}
