@@ -72,6 +72,8 @@ mod tests {
             waits_for: "turns".to_owned(),
             inputs: 0,
             committed: 0,
+            publishing: false,
+            failed_votes: Default::default(),
             error: None,
             ending: false,
         };

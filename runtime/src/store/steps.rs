@@ -10,6 +10,7 @@ use headway_shared::snapshot;
 use headway_shared::time::Time;
 use rusqlite::Connection;
 
+use super::stretch::{first_snapshot, stretches};
 use super::{StoreError, open_to_read, read};
 
 /// A train step that made a version.
@@ -47,46 +48,48 @@ pub struct Recent {
 }
 
 /// Every step of a record that made a version. Refusals are decisions of the core: they come from a
-/// replay of the inputs.
+/// replay of the inputs, and are 0 where another decision version decided.
 ///
 /// # Errors
 /// As [`replay`](super::replay), but for decisions, which are not compared.
 pub fn steps(path: &Path) -> Result<Vec<StepRow>, StoreError> {
     let (connection, config) = open_to_read(path)?;
     let mut steps = BTreeMap::new();
-    let (mut scheduler, from) = match read::oldest_snapshot(&connection)? {
-        Some(first) if !has_first_input(&connection)? => {
-            let damaged = |_| StoreError::Damaged { place: "the oldest snapshot".to_owned() };
-            (snapshot::from_bytes(&first.core).map_err(damaged)?, first.inputs)
-        }
-        _ => (Scheduler::new(config), 0),
-    };
-    let (mut too_many, mut unavailable) = (0, 0);
-    read::inputs_from(&connection, from, |stored| {
-        scheduler.handle(stored.at, &stored.input);
-        while let Some(action) = scheduler.poll_action() {
-            if let Action::Refuse { reason, .. } = action {
-                too_many += u64::from(reason.status() == 429);
-                unavailable += u64::from(reason.status() == 503);
+    for stretch in stretches(&connection)? {
+        let mut scheduler = match first_snapshot(&connection, &stretch)? {
+            _ if !stretch.is_ours() => None,
+            None => Some(Scheduler::new(config.clone())),
+            Some(first) => {
+                let damaged = |_| StoreError::Damaged { place: "a snapshot".to_owned() };
+                Some(snapshot::from_bytes(&first.core).map_err(damaged)?)
             }
-        }
-        if let Input::StepEnded { step, ok: true } = stored.input {
-            let (too_many, unavailable) =
-                (std::mem::take(&mut too_many), std::mem::take(&mut unavailable));
-            let at = stored.at;
-            let row = StepRow { step: step.0, at, too_many, unavailable, ..StepRow::default() };
-            steps.insert(step.0, row);
-        }
-        Ok(())
-    })?;
+        };
+        let mut row = StepRow::default();
+        read::inputs_of(&connection, stretch.from..stretch.to, |stored| {
+            if let Some(scheduler) = &mut scheduler {
+                scheduler.handle(stored.at, &stored.input);
+                std::iter::from_fn(|| scheduler.poll_action()).for_each(|action| row.note(action));
+            }
+            if let Input::StepEnded { step, ok: true } = stored.input {
+                let ended = StepRow { step: step.0, at: stored.at, ..std::mem::take(&mut row) };
+                steps.insert(step.0, ended);
+            }
+            Ok(())
+        })?;
+    }
     add_samples(&connection, &mut steps)?;
     add_metrics(&connection, &mut steps)?;
     Ok(steps.into_values().collect())
 }
 
-fn has_first_input(connection: &Connection) -> Result<bool, StoreError> {
-    let sql = "SELECT count(*) FROM inputs WHERE seq = 0";
-    Ok(connection.query_row(sql, [], |row| row.get::<_, u32>(0))? == 1)
+impl StepRow {
+    /// Counts a refusal.
+    fn note(&mut self, action: Action) {
+        if let Action::Refuse { reason, .. } = action {
+            self.too_many += u64::from(reason.status() == 429);
+            self.unavailable += u64::from(reason.status() == 503);
+        }
+    }
 }
 
 fn add_samples(
