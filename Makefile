@@ -1,6 +1,6 @@
 # `make test` is the whole truth; the others are its parts and helpers.
 
-.PHONY: test fetch lint doc unit same-bytes test-cuda bless bench
+.PHONY: test fetch lint doc unit same-bytes test-cuda live live-results bless bench
 
 test: fetch lint doc unit same-bytes
 
@@ -30,6 +30,16 @@ same-bytes: fetch
 test-cuda:
 	scripts/libtorch.sh
 	scripts/test_cuda.sh
+
+# A policy learns a task with a tool, live, in a few minutes: docs/live.md. It fetches what is missing.
+live:
+	scripts/live.sh
+
+# The nine runs whose tables and plots are committed under results/live.
+live-results:
+	scripts/libtorch.sh
+	cargo build --release --features torch --locked
+	scripts/live_results.sh
 
 # Rewrites what tests compare with: generated pages, golden digests, the README's outputs.
 # Read the difference before you commit it.

@@ -3,6 +3,7 @@
 pub(crate) mod check;
 pub(crate) mod compare;
 pub(crate) mod doctor;
+pub(crate) mod environment;
 pub(crate) mod import;
 pub(crate) mod plan;
 pub(crate) mod plot;

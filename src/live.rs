@@ -1,13 +1,17 @@
 //! A live run.
 
+#[cfg(feature = "torch")]
+mod playing;
 mod policy;
+mod progress;
+mod task;
 #[cfg(feature = "torch")]
 mod torch;
 
 use std::env;
 use std::time::Duration;
 
-use headway_runtime::driver::{self, Parts, Recovery};
+use headway_runtime::driver::{self, Parts, Recovery, Status};
 use headway_runtime::gateway;
 use headway_runtime::judge;
 use headway_runtime::log;
@@ -18,7 +22,10 @@ use headway_shared::time::Span;
 
 use crate::commands::run::Args;
 use crate::failure::Failure;
+use crate::steps;
 use policy::Policy;
+
+pub(crate) use task::TaskName;
 
 /// How long clients may take to read their last answers once the run has ended.
 const LAST_ANSWERS: Duration = Duration::from_secs(5);
@@ -39,7 +46,8 @@ pub(crate) async fn run(args: &Args, config: Config, settings: &Settings) -> Res
         Failure::input(format!("{}: {error}\nhelp: {help}", args.record.display()))
     };
     let host = Host::of(&config, settings).await?;
-    let recovery = Recovery::open(&args.record, config).map_err(|error| unusable(&error))?;
+    let recovery =
+        Recovery::open(&args.record, config.clone()).map_err(|error| unusable(&error))?;
     if let Some(taken) = recovery.taken_over() {
         log::line(&format!("{}: {taken}", args.record.display()));
     }
@@ -52,27 +60,45 @@ pub(crate) async fn run(args: &Args, config: Config, settings: &Settings) -> Res
         ..driver::Options::default()
     };
     let started = driver::start(recovery, parts, options).await;
-    let (driver, run) = started.map_err(|error| unusable(&error))?;
+    let (mut driver, run) = started.map_err(|error| unusable(&error))?;
     let options = gateway::Options {
-        api_key: secret(API_KEY),
+        api_key: api_key(),
         admin_token: secret(ADMIN_TOKEN),
         training,
         max_tokens,
         ..gateway::Options::default()
     };
-    let signals = Signals::catch().map_err(Failure::broken)?;
+    let mut signals = Signals::catch().map_err(Failure::broken)?;
     let router = gateway::router(driver.clone(), tokenizer, options);
     let served = gateway::Serving::start(listener, router);
     log::line(&format!("serving at http://{address}/v1, recording to {}", args.record.display()));
+    #[cfg(feature = "torch")]
+    let playing = playing::play(args, &config, address)?;
+    let shown = tokio::spawn(progress::show(driver.clone(), args.record.clone(), args.steps));
+    let enough = |status: &Status| args.steps.is_some_and(|steps| status.ledger.steps >= steps);
+    signals.until_told(&mut driver, enough).await;
+    shown.abort();
+    #[cfg(feature = "torch")]
+    if let Some(playing) = playing {
+        log::line(&playing.stop().await);
+    }
     let within = Span::from_secs(args.shutdown_timeout_sec);
-    let ended = signals.wait(driver.clone(), run, within).await.map_err(Failure::broken)?;
+    let ended = signals.end(driver.clone(), run, within).await.map_err(Failure::broken)?;
     served.close(LAST_ANSWERS).await;
     let status = driver.status();
     log::line(&format!(
         "ended after {}: {} steps, {} samples trained, {} inputs recorded",
         status.now, status.ledger.steps, status.ledger.trained, status.committed
     ));
+    if let Some(out) = &args.out {
+        log::line(&steps::write(&args.record, out)?);
+    }
     ended.map_err(Failure::broken)
+}
+
+/// The key that the gateway of this machine wants, if it wants one.
+pub(crate) fn api_key() -> Option<Secret> {
+    secret(API_KEY)
 }
 
 fn secret(variable: &str) -> Option<Secret> {

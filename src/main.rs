@@ -7,6 +7,7 @@ mod live;
 mod options;
 mod outcome;
 mod progress;
+mod steps;
 mod terminal;
 
 use std::panic;
@@ -14,7 +15,9 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
-use commands::{check, compare, doctor, import, plan, plot, replay, run, simulate, sweep};
+use commands::{
+    check, compare, doctor, environment, import, plan, plot, replay, run, simulate, sweep,
+};
 use failure::Failure;
 
 /// Predict and control off-policy staleness in asynchronous RL.
@@ -40,6 +43,7 @@ enum Command {
     Import(import::Args),
     Doctor(doctor::Args),
     Run(run::Args),
+    Environment(environment::Args),
 }
 
 impl Command {
@@ -55,6 +59,7 @@ impl Command {
             Self::Import(args) => import::run(args),
             Self::Doctor(args) => doctor::run(args),
             Self::Run(args) => run::run(args),
+            Self::Environment(args) => environment::run(args),
         }
     }
 }

@@ -24,6 +24,7 @@ mod all {
     mod import;
     mod killed;
     mod live_files;
+    mod live_results;
     mod live_run;
     mod outcome;
     mod pages;

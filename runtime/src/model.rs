@@ -86,6 +86,12 @@ pub(crate) fn same(one: &crate::engine::Weights, other: &crate::engine::Weights)
     one.len() == other.len() && one.iter().zip(&other).filter(apart).count() * 100 <= one.len()
 }
 
+/// From now on every thread computes alone on a CPU: the engine and the trainer have one each, and a
+/// small model gains nothing by more.
+pub fn one_thread() {
+    tch::set_num_threads(1);
+}
+
 /// The device of this name: `cpu`, `cuda`, `cuda:1`.
 ///
 /// # Errors

@@ -6,7 +6,7 @@ use headway_shared::time::Span;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::task::{JoinError, JoinHandle};
 
-use crate::driver::{DriverError, DriverHandle};
+use crate::driver::{DriverError, DriverHandle, Status};
 
 /// The signals that end a run, caught from when this is made.
 #[derive(Debug)]
@@ -32,22 +32,28 @@ impl Signals {
         }
     }
 
-    /// Waits until the run has ended. The first signal ends it within this time, as does an error
-    /// that it cannot go on after; a second signal ends it at once, also in order.
+    /// Waits for a signal, or until the run is as `enough` says, cannot go on, or has ended.
+    pub async fn until_told(
+        &mut self,
+        driver: &mut DriverHandle,
+        mut enough: impl FnMut(&Status) -> bool,
+    ) {
+        tokio::select! {
+            () = self.next() => {}
+            _ = driver.until(|status| status.error.is_some() || enough(status)) => {}
+        }
+    }
+
+    /// Ends the run within this time; a signal ends it at once, also in order.
     ///
     /// # Errors
     /// The driver's task panicked; inside: why the run failed.
-    pub async fn wait(
+    pub async fn end(
         mut self,
-        mut driver: DriverHandle,
+        driver: DriverHandle,
         mut run: JoinHandle<Result<(), DriverError>>,
         within: Span,
     ) -> Result<Result<(), DriverError>, JoinError> {
-        tokio::select! {
-            ended = &mut run => return ended,
-            () = self.next() => {}
-            _ = driver.until(|status| status.error.is_some()) => {}
-        }
         driver.shut_down(within).await;
         loop {
             tokio::select! {

@@ -10,6 +10,7 @@ mod facts;
 mod read;
 mod replay;
 mod rows;
+mod steps;
 mod stretch;
 mod turns;
 mod write;
@@ -30,6 +31,7 @@ pub use check::{Checked, check};
 pub use read::{LiveSample, StoredInput, StoredSnapshot};
 pub use replay::{is_database, replay, replay_stretches};
 pub use rows::{Question, Row};
+pub use steps::{Recent, StepRow, count_sessions, recent, steps};
 pub use stretch::Stretch;
 pub use writer::{Batch, Keep, Said, Writer};
 

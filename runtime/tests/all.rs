@@ -31,6 +31,8 @@ mod all {
     mod judges;
     #[cfg(feature = "torch")]
     mod learning;
+    #[cfg(feature = "torch")]
+    mod learning_live;
     mod logs;
     mod openai_client;
     mod record;

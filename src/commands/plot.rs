@@ -8,7 +8,7 @@ use headway_sim::report::plot;
 use headway_sim::report::results::Results;
 
 use crate::failure::Failure;
-use crate::{outcome, terminal};
+use crate::{outcome, steps, terminal};
 
 /// Draw the plots of a result again, from its CSV files alone
 #[derive(clap::Args)]
@@ -23,12 +23,15 @@ pub(crate) struct Args {
 /// Runs the command.
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     let unreadable = |error| {
-        let help = "name a folder that `headway sweep`, `simulate` or `plan` wrote";
+        let help = "name a folder that `headway sweep`, `simulate`, `plan` or `run` wrote";
         Failure::input(format!("{error}\nhelp: {help}"))
     };
-    let pictures = match PlanResults::read(&args.dir).map_err(unreadable)? {
-        Some(plan) => plot::draw_plan(&plan),
-        None => plot::draw(&Results::read(&args.dir).map_err(unreadable)?),
+    let pictures = if let Some(kinds) = steps::read(&args.dir)? {
+        plot::draw_learning(&kinds).map(|picture| vec![picture])
+    } else if let Some(plan) = PlanResults::read(&args.dir).map_err(unreadable)? {
+        plot::draw_plan(&plan)
+    } else {
+        plot::draw(&Results::read(&args.dir).map_err(unreadable)?)
     };
     let pictures = pictures.map_err(Failure::broken)?;
     let to = args.out.as_ref().unwrap_or(&args.dir);

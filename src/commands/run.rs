@@ -39,6 +39,20 @@ pub(crate) struct Args {
     #[cfg(feature = "torch")]
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub(crate) seed: u64,
+    /// Play sessions of a task in this process, with a policy that knows its symbols
+    #[cfg(feature = "torch")]
+    #[arg(long, value_enum)]
+    pub(crate) task: Option<live::TaskName>,
+    /// Sessions of the task at once, at most max_envs [default: a batch and a half]
+    #[cfg(feature = "torch")]
+    #[arg(long, value_name = "N", requires = "task")]
+    pub(crate) sessions: Option<u32>,
+    /// End in order after so many train steps
+    #[arg(long, value_name = "N")]
+    pub(crate) steps: Option<u64>,
+    /// Folder for steps.csv and its plots, written when the run ends
+    #[arg(long, value_name = "DIR")]
+    pub(crate) out: Option<PathBuf>,
     /// How much is written to stderr: off, error, warn, info, debug or trace [default: the
     /// variable HEADWAY_LOG, else info]
     #[arg(long, value_name = "LEVEL")]

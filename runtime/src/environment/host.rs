@@ -1,5 +1,6 @@
 //! Sessions side by side.
 
+use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -86,6 +87,18 @@ pub struct Counts {
     pub unreachable: u64,
     /// Resets and steps that failed or took too long.
     pub failed_operations: u64,
+}
+
+impl fmt::Display for Counts {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { complete, turns, retries, unavailable, too_many, given_up, broken, .. } = self;
+        write!(
+            f,
+            "{complete} sessions played, {turns} turns; {retries} requests sent again (503: \
+             {unavailable}, 429: {too_many}); {} sessions given up",
+            given_up + broken
+        )
+    }
 }
 
 /// Counts, as many sessions change them.

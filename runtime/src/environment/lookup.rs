@@ -28,10 +28,11 @@ impl Lookup {
     /// Every symbol that its texts have.
     pub const SYMBOLS: &str = "0123456789?";
 
-    /// The task with keys and values of two digits.
+    /// The task with keys and values of one digit, which a tiny policy learns within some hundred
+    /// steps.
     #[must_use]
     pub const fn new(seed: u64) -> Self {
-        Self { seed, length: 2 }
+        Self { seed, length: 1 }
     }
 }
 
@@ -101,7 +102,7 @@ mod tests {
     async fn the_tool_is_called_once_and_gives_each_key_its_value() {
         let mut values = Vec::new();
         for said in [None, None, Some("?x"), Some("12")] {
-            let mut episode = Lookup::new(3).begin(7);
+            let mut episode = Lookup { seed: 3, length: 2 }.begin(7);
             let first = episode.reset().await.unwrap();
             assert_eq!(first.answer, format!("?{}", first.content));
             let said = said.unwrap_or(&first.answer).to_owned();

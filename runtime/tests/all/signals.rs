@@ -32,16 +32,17 @@ fn setup() -> Setup {
 async fn serve() {
     let folder = std::env::var(FOLDER).unwrap();
     let within: u64 = std::env::var(WITHIN).unwrap().parse().unwrap();
-    let signals = Signals::catch().unwrap();
+    let mut signals = Signals::catch().unwrap();
     let mut setup = setup();
     if within == 0 {
         let limit = "[policy_serving]\n generation_timeout_sec = 0.2\n abort_timeout_sec = 0.2";
         setup = Setup::new(&SMALL.replace("[policy_serving]", limit));
     }
-    let live = setup.start(Path::new(&folder)).await;
+    let mut live = setup.start(Path::new(&folder)).await;
     println!("serves at {}", live.url);
     let within = Span::from_nanos(within * 1_000_000);
-    signals.wait(live.driver.clone(), live.run, within).await.unwrap().unwrap();
+    signals.until_told(&mut live.driver, |_| false).await;
+    signals.end(live.driver.clone(), live.run, within).await.unwrap().unwrap();
     live.served.close(Duration::from_millis(200)).await;
 }
 

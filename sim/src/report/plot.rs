@@ -4,6 +4,7 @@ mod axis;
 mod canvas;
 mod curve;
 mod histogram;
+mod learning;
 mod page;
 mod panel;
 mod parts;
@@ -19,6 +20,7 @@ use std::convert::Infallible;
 
 use plotters::drawing::DrawingAreaErrorKind;
 
+pub use learning::{Learned, draw_learning};
 pub use page::Picture;
 
 use super::results::{Kind, Results};
