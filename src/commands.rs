@@ -1,6 +1,8 @@
 //! One module per subcommand.
 
+pub(crate) mod check;
 pub(crate) mod compare;
+pub(crate) mod doctor;
 pub(crate) mod import;
 pub(crate) mod plan;
 pub(crate) mod plot;

@@ -5,8 +5,10 @@ use headway_sim::compare::Difference;
 use headway_sim::report::number;
 use headway_sim::report::results::Results;
 
+mod doctor;
 mod plan;
 
+pub(crate) use doctor::doctor;
 pub(crate) use plan::plan;
 
 /// How a metric is written.
@@ -16,6 +18,8 @@ enum Form {
     Share,
     /// As a number.
     Plain,
+    /// As a number that is near 1.
+    Ratio,
     /// As a number with the half-width of its interval.
     Interval,
 }
@@ -34,6 +38,20 @@ const COLUMNS: [(&str, &str, Form); 10] = [
     ("discarded_share", "\ndiscarded", Form::Share),
 ];
 
+/// What is shown of ratios, where a scenario has `[world.drift]`.
+const RATIOS: [(&str, &str, Form); 7] = [
+    ("learner_rollout_p99", "ratio\np99", Form::Ratio),
+    ("learner_rollout_max", "ratio\nmax", Form::Ratio),
+    ("train_rollout_logprob_abs_diff", "log-prob\ndiff", Form::Plain),
+    ("learner_rollout_ess_token", "ESS\ntoken", Form::Share),
+    ("learner_rollout_ess_sequence", "ESS\nsequence", Form::Share),
+    ("clipped_fraction", "clipped\ntokens", Form::Share),
+    ("ess_samples_per_hour", "effective\nsamples/h", Form::Interval),
+];
+
+/// Those of them that a sweep's table has room for.
+const SWEPT: [usize; 4] = [0, 2, 3, 6];
+
 /// A line below the heading, and no other.
 const PLAIN: TableStyle =
     TableStyle::new().header_separator(LineStyle::none().fill('─').junction('─'));
@@ -45,35 +63,45 @@ pub(crate) fn sweep(results: &Results) -> String {
         Some("max_head_off_policyness") => "\nη".to_owned(),
         last => two_lines(last.unwrap_or(key)),
     };
-    let mut table =
-        empty(keys.iter().map(heading).chain(COLUMNS.map(|column| column.1.to_owned())));
+    let ratios = SWEPT.map(|place| RATIOS[place]);
+    let ratios = if results.meta.drift.is_some() { &ratios[..] } else { &[] };
+    let columns: Vec<_> = COLUMNS.iter().chain(ratios).collect();
+    let headings = columns.iter().map(|column| column.1.to_owned());
+    let mut table = empty(keys.iter().map(heading).chain(headings));
     for row in 0..results.points.rows.len() {
         let labels = keys.iter().map(|key| results.points.text(row, key).to_owned());
-        let cells = COLUMNS.map(|(name, _, form)| cell(results, row, name, form));
+        let cells = columns.iter().map(|(name, _, form)| cell(results, row, name, *form));
         table.add_row(labels.chain(cells).map(right));
     }
-    written_out(&table)
+    written_out(&table) + &mark(results.meta.drift.as_deref())
 }
 
 /// A row per metric of the only point.
 pub(crate) fn run(results: &Results) -> String {
     let value = if results.meta.replications == 1 { "value" } else { "mean ± 95% interval" };
     let mut table = empty(["metric", value].map(str::to_owned));
-    for (name, heading, form) in COLUMNS {
+    let ratios = if results.meta.drift.is_some() { &RATIOS[..] } else { &[] };
+    for (name, heading, form) in COLUMNS.iter().chain(ratios) {
         let label = if heading.starts_with('\n') {
             name.replace('_', " ")
         } else {
             heading.replace('\n', " ")
         };
-        table.add_row([Cell::new(label), right(cell(results, 0, name, form))]);
+        table.add_row([Cell::new(label), right(cell(results, 0, name, *form))]);
     }
-    written_out(&table)
+    written_out(&table) + &mark(results.meta.drift.as_deref())
+}
+
+/// What ratios were fitted to, below a table that has some.
+fn mark(calibration: Option<&str>) -> String {
+    let words = |words| format!("ratio, log-prob, ESS, clipped and effective: {words}\n");
+    calibration.map_or_else(String::new, words)
 }
 
 /// A row per metric, with the difference.
-pub(crate) fn compare(differences: &[Difference]) -> String {
+pub(crate) fn compare(differences: &[Difference], calibration: Option<&str>) -> String {
     let mut table = empty(["metric", "A", "B", "B - A, 95% interval", ""].map(str::to_owned));
-    for (name, _, form) in COLUMNS {
+    for (name, _, form) in COLUMNS.into_iter().chain(RATIOS) {
         let Some(item) = differences.iter().find(|item| item.metric.name == name) else { continue };
         let mean = |estimate: Option<headway_sim::stats::Estimate>| {
             written(estimate.map(|estimate| estimate.mean), None, form)
@@ -97,7 +125,7 @@ pub(crate) fn compare(differences: &[Difference]) -> String {
             Cell::new(verdict),
         ]);
     }
-    written_out(&table)
+    written_out(&table) + &mark(calibration)
 }
 
 fn empty(header: impl IntoIterator<Item = String>) -> Table {
@@ -138,6 +166,7 @@ fn written(value: Option<f64>, half_width: Option<f64>, form: Form) -> String {
     match form {
         Form::Share => number::percent(value),
         Form::Plain => number::short(value),
+        Form::Ratio => number::ratio(value),
         Form::Interval => number::interval(value, half_width),
     }
 }
@@ -145,6 +174,7 @@ fn written(value: Option<f64>, half_width: Option<f64>, form: Form) -> String {
 #[cfg(test)]
 mod tests {
     use headway_shared::metrics::METRICS;
+    use headway_sim::drift;
 
     use super::*;
 
@@ -152,6 +182,9 @@ mod tests {
     fn every_column_is_a_metric_and_idle_shares_come_first() {
         for (name, ..) in COLUMNS {
             assert!(METRICS.iter().any(|metric| metric.name == name), "{name}");
+        }
+        for (name, ..) in RATIOS {
+            assert!(drift::METRICS.iter().any(|metric| metric.name == name), "{name}");
         }
         assert!(COLUMNS[..3].iter().all(|(name, ..)| name.ends_with("_idle_share")));
     }

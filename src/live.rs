@@ -5,12 +5,12 @@ mod policy;
 mod torch;
 
 use std::env;
-use std::sync::Arc;
 
 use headway_runtime::driver::{self, DriverHandle, Parts, Recovery};
 use headway_runtime::gateway;
 use headway_runtime::judge;
-use headway_runtime::secret::Secret;
+use headway_runtime::log;
+use headway_runtime::secret::{ADMIN_TOKEN, API_KEY, Secret};
 use headway_shared::config::{Config, Settings};
 use headway_shared::time::Span;
 use tokio::signal::unix::{SignalKind, signal};
@@ -18,13 +18,7 @@ use tokio::sync::oneshot;
 
 use crate::commands::run::Args;
 use crate::failure::Failure;
-use crate::terminal;
 use policy::Policy;
-
-/// Requests need the key that this variable holds, if it is set.
-const API_KEY: &str = "HEADWAY_API_KEY";
-/// The admin API needs the token that this variable holds; not set: there is none.
-const ADMIN_TOKEN: &str = "HEADWAY_ADMIN_TOKEN";
 
 /// Runs until the run ends, or is told to by SIGTERM or SIGINT.
 pub(crate) async fn run(args: &Args, config: Config, settings: &Settings) -> Result<(), Failure> {
@@ -44,7 +38,7 @@ pub(crate) async fn run(args: &Args, config: Config, settings: &Settings) -> Res
     let host = Host::of(&config, settings).await?;
     let recovery = Recovery::open(&args.record, config).map_err(|error| unusable(&error))?;
     if let Some(taken) = recovery.taken_over() {
-        terminal::note(&format!("{}: {taken}", args.record.display()));
+        log::line(&format!("{}: {taken}", args.record.display()));
     }
     let Policy { tokenizer, engines, trainer, training, max_tokens } =
         host.policy(args, settings, &recovery)?;
@@ -66,17 +60,14 @@ pub(crate) async fn run(args: &Args, config: Config, settings: &Settings) -> Res
     let (stop, stopped) = oneshot::channel::<()>();
     let router = gateway::router(driver.clone(), tokenizer, options);
     let served = tokio::spawn(gateway::serve(listener, router, async { drop(stopped.await) }));
-    terminal::note(&format!(
-        "serving at http://{address}/v1, recording to {}",
-        args.record.display()
-    ));
+    log::line(&format!("serving at http://{address}/v1, recording to {}", args.record.display()));
     until_told(&mut driver).await.map_err(Failure::broken)?;
     driver.shut_down(Span::from_secs(args.shutdown_timeout_sec)).await;
     let ended = run.await.map_err(Failure::broken)?;
     drop(stop);
     let _ = served.await;
     let status = driver.status();
-    terminal::note(&format!(
+    log::line(&format!(
         "ended after {}: {} steps, {} samples trained, {} inputs recorded",
         status.now, status.ledger.steps, status.ledger.trained, status.committed
     ));

@@ -14,7 +14,7 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
-use commands::{compare, import, plan, plot, replay, run, simulate, sweep};
+use commands::{check, compare, doctor, import, plan, plot, replay, run, simulate, sweep};
 use failure::Failure;
 
 /// Predict and control off-policy staleness in asynchronous RL.
@@ -36,7 +36,9 @@ enum Command {
     Plan(plan::Args),
     Plot(plot::Args),
     Replay(replay::Args),
+    Check(check::Args),
     Import(import::Args),
+    Doctor(doctor::Args),
     Run(run::Args),
 }
 
@@ -49,7 +51,9 @@ impl Command {
             Self::Plan(args) => plan::run(args),
             Self::Plot(args) => plot::run(args),
             Self::Replay(args) => replay::run(args),
+            Self::Check(args) => check::run(args),
             Self::Import(args) => import::run(args),
+            Self::Doctor(args) => doctor::run(args),
             Self::Run(args) => run::run(args),
         }
     }

@@ -88,7 +88,7 @@ pub(crate) fn save(
 ) -> Result<String, Failure> {
     let pictures = plot::draw(results).map_err(Failure::broken)?;
     results.meta.plots = pictures.iter().map(|picture| picture.name.clone()).collect();
-    folder.replaces(Results::plot_files(to));
+    folder.replaces(Results::own_files(to));
     let unwritable = |error: io::Error| Failure::unwritable(to, &error);
     for picture in &pictures {
         stage(&mut folder, picture).map_err(unwritable)?;

@@ -18,6 +18,7 @@ mod all {
     #[expect(dead_code, reason = "the runtime's tests use more of it")]
     mod sglang_server;
 
+    mod doctor;
     mod help;
     mod identity;
     mod import;

@@ -16,10 +16,12 @@
 //! | [`trajectory`] | what a sample consists of, and the sequences it is trained as |
 //! | [`tokenizer`] | text to token ids and back |
 //! | [`secret`] | keys and tokens, never shown |
+//! | [`doctor`] | what a live run needs, looked at before and while it runs |
 //! | [`log`] | lines on stderr about what the run does |
 //! | [`clock`] | the only clock: nanoseconds since the run's start |
 
 pub mod clock;
+pub mod doctor;
 pub mod driver;
 pub mod engine;
 pub mod environment;

@@ -100,6 +100,11 @@ where
     Registry::default().with(layer.with_filter(only_ours))
 }
 
+/// A line of its own, such as where a run serves. It must hold no key, token, prompt or answer.
+pub fn line(text: &str) {
+    tracing::info!(target: "headway", "{text}");
+}
+
 /// Writes to stderr from now on, for the whole process. A second call changes nothing.
 pub fn start(level: Level, format: Format) {
     let _ = tracing::subscriber::set_global_default(subscriber(level, format, io::stderr));

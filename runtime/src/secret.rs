@@ -2,6 +2,11 @@
 
 use std::fmt;
 
+/// Requests to the gateway need the key that this variable holds, if it is set.
+pub const API_KEY: &str = "HEADWAY_API_KEY";
+/// The admin API needs the token that this variable holds; not set: there is none.
+pub const ADMIN_TOKEN: &str = "HEADWAY_ADMIN_TOKEN";
+
 /// A key or token. Its `Debug` shows nothing of it, and it has no `Display`.
 #[derive(Clone)]
 pub struct Secret(String);

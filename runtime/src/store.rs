@@ -191,7 +191,6 @@ fn create(path: &Path, config: &Config) -> Result<(), StoreError> {
     for (key, value) in header {
         connection.execute("INSERT INTO header VALUES (?1, ?2)", [key, &value])?;
     }
-    connection.execute(FIRST_EPOCH, [])?;
     connection.close().map_err(|(_, error)| error)?;
     File::open(&draft)?.sync_all()?;
     fs::rename(&draft, path)?;
@@ -203,16 +202,11 @@ fn create(path: &Path, config: &Config) -> Result<(), StoreError> {
 /// What format 2 has beyond format 1.
 const FORMAT_2: &str = include_str!("store/format_2.sql");
 
-/// The first epoch is that of the header.
-const FIRST_EPOCH: &str =
-    "INSERT INTO epochs SELECT 0, value, 0 FROM header WHERE key = 'decision_version'";
-
 /// Brings an older record to the newest format, whole or not at all.
 fn upgrade(connection: &mut Connection) -> Result<(), StoreError> {
     let transaction = connection.transaction()?;
     if format(&transaction)? < FORMAT_VERSION {
         transaction.execute_batch(FORMAT_2)?;
-        transaction.execute(FIRST_EPOCH, [])?;
         let set = "UPDATE header SET value = ?1 WHERE key = 'format'";
         transaction.execute(set, [FORMAT_VERSION.to_string()])?;
     }

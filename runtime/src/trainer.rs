@@ -79,8 +79,8 @@ pub enum TrainerCommand {
         /// The step.
         step: StepId,
     },
-    /// Export the parameters of `version`, also where a step has been made since. Ends with [`TrainerEvent::Saved`] or
-    /// [`TrainerEvent::SaveFailed`].
+    /// Export the parameters of `version`, also where a step has been made since. Ends with
+    /// [`TrainerEvent::Saved`] or [`TrainerEvent::SaveFailed`].
     Save {
         /// The publication.
         publication: PublicationId,

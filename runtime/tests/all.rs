@@ -18,20 +18,24 @@ mod all {
 
     mod admin;
     mod chat;
+    mod checks;
     mod crash;
     mod defects;
+    mod doctor;
     mod environment;
     mod external_trainer;
     mod hugging_face;
     mod judges;
     #[cfg(feature = "torch")]
     mod learning;
+    mod logs;
     mod openai_client;
     mod record;
     mod sglang;
     mod shutdown;
     mod trajectories;
     mod trajectories_killed;
+    mod upgrade;
     mod weights;
     mod wrong_requests;
 }

@@ -20,6 +20,7 @@ mod turns;
 mod votes;
 
 pub use counts::Counts;
+pub use histogram::Histogram;
 pub use observer::Observer;
 pub use series::{Row, Series};
 pub use summary::Summary;

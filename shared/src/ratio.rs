@@ -42,4 +42,4 @@ mod tests;
 
 pub use advantage::{Baseline, Member, advantages};
 pub use correction::{LogProbs, Loss, Term, batch_loss, terms};
-pub use spread::{Ends, Spread, Token, abs_diff, by_staleness, spread};
+pub use spread::{Ends, Spread, Token, abs_diff, by_staleness, effective_share, spread};

@@ -45,16 +45,16 @@ impl fmt::Display for Divergence {
         let Self { index, at, input, recorded, replayed, actions } = self;
         writeln!(f, "the core decides otherwise than the record says, first at input {index}")?;
         writeln!(f, "  at {at}: {input:?}")?;
-        match *recorded == Digest::new() {
-            true => writeln!(f, "  recorded: no action")?,
+        if *recorded == Digest::new() {
+            writeln!(f, "  recorded: no action")?;
+        } else {
             // What they were, a record does not hold.
-            false => {
-                writeln!(f, "  recorded: actions with digest {recorded}, which is all it holds")?
-            }
+            writeln!(f, "  recorded: actions with digest {recorded}, which is all it holds")?;
         }
-        match actions.is_empty() {
-            true => write!(f, "  replayed: no action")?,
-            false => write!(f, "  replayed: {} actions with digest {replayed}", actions.len())?,
+        if actions.is_empty() {
+            write!(f, "  replayed: no action")?;
+        } else {
+            write!(f, "  replayed: {} actions with digest {replayed}", actions.len())?;
         }
         actions.iter().try_for_each(|action| write!(f, "\n    {action:?}"))?;
         write!(f, "\n  what was altered is this input, its digest, or an input before it")

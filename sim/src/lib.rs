@@ -61,6 +61,7 @@
 //! | [`kernel`] | events in order of time, random streams, samplers |
 //! | [`world`] | clients, replicas, environments, judges, the trainer, weights and faults |
 //! | [`scenario`] | scenario files: reading them, and checking that they can make progress |
+//! | [`drift`] | importance ratios: what they would be |
 //! | [`run`] | one run: the core, the world, the observer, and the record |
 //! | [`sweep`], [`compare`] | grids, and differences in pairs |
 //! | [`plan`] | how to split GPUs over the loops |
@@ -70,6 +71,7 @@
 //! | [`import`] | other systems' traces and predictions |
 
 pub mod compare;
+pub mod drift;
 pub mod import;
 pub mod kernel;
 pub mod plan;

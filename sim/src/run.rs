@@ -10,6 +10,7 @@ use headway_shared::metrics::{Observer, Summary};
 use headway_shared::record::{Decisions, Header, Writer};
 use headway_shared::time::{Span, Time};
 
+use crate::drift::{self, Drift};
 use crate::kernel::random::Key;
 use crate::scenario::Scenario;
 use crate::world::World;
@@ -93,6 +94,8 @@ pub struct RunResult {
     pub warm: bool,
     /// Its train steps, those of the warm-up included.
     pub course: Course,
+    /// What `[world.drift]` predicts of ratios, where the scenario has it.
+    pub drift: Option<Drift>,
     /// It had trained, and then went on for more than half of its time without.
     pub silence: Option<Silence>,
     /// Why it ended.
@@ -199,6 +202,7 @@ struct Run<'a> {
     core: Scheduler,
     world: World,
     observer: Observer,
+    drift: Option<drift::Observer>,
     warm: bool,
     /// Train steps so far, and when the last one ended.
     steps: (u64, Time),
@@ -221,7 +225,7 @@ impl<'a> Run<'a> {
         series_interval: Span,
         record: Option<&'a mut (dyn Write + 'a)>,
     ) -> Result<Self, RunFailure> {
-        let Scenario { name, seed, config, world, .. } = scenario;
+        let Scenario { name, seed, config, world, drift, .. } = scenario;
         // The scenario is no part of the key: two scenarios at one seed can be compared in pairs.
         let key = Key::new(*seed, Digest::new(), replication);
         let header = Header::new(name, scenario.digest(), *seed, replication, config);
@@ -230,6 +234,9 @@ impl<'a> Run<'a> {
             core: Scheduler::new(config.clone()),
             world: World::new(world, config, key),
             observer: Observer::new(config, series_interval),
+            drift: drift
+                .as_ref()
+                .map(|model| drift::Observer::new(model, key, world.replicas_ever())),
             warm: scenario.warmup == Default::default(),
             steps: (0, Time::ZERO),
             course: Course::default(),
@@ -267,6 +274,10 @@ impl<'a> Run<'a> {
             record.input(now, input, &self.actions)?;
         }
         self.observer.observe(now, input, &self.actions, &self.core);
+        if let Some(drift) = &mut self.drift {
+            let world = &self.world;
+            drift.observe(input, &self.actions, &self.core, |sample| world.entity(sample));
+        }
         for &action in &self.actions {
             if let Action::Fail { error } = action {
                 self.failed = Some(error);
@@ -294,6 +305,9 @@ impl<'a> Run<'a> {
             self.warm = true;
             self.course.dropped = self.course.staleness.len();
             self.observer.reset(now, &self.core);
+            if let Some(drift) = &mut self.drift {
+                drift.reset();
+            }
         }
     }
 
@@ -325,8 +339,17 @@ impl<'a> Run<'a> {
         if let Some(record) = self.record {
             record.finish()?;
         }
+        let summary = self.observer.summary(end, &self.core);
+        let (summary, drift) = match &self.drift {
+            Some(drift) => {
+                let (summary, drift) = drift.finish(summary);
+                (summary, Some(drift))
+            }
+            None => (summary, None),
+        };
         let result = RunResult {
-            summary: self.observer.summary(end, &self.core),
+            summary,
+            drift,
             digest: self.decisions.digest,
             inputs: self.decisions.inputs,
             actions: self.decisions.actions,

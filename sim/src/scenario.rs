@@ -9,6 +9,7 @@ mod check;
 mod clients;
 mod columns;
 mod distribution;
+mod drift;
 mod faults;
 mod plan_table;
 mod resources;
@@ -29,6 +30,7 @@ use headway_shared::digest::Digest;
 use headway_shared::time::Span;
 
 use self::columns::Columns;
+use crate::drift::Model;
 use crate::rates::RateTable;
 use crate::world::settings::WorldConfig;
 
@@ -94,6 +96,8 @@ pub struct Scenario {
     pub config: Config,
     /// `[world]`
     pub world: WorldConfig,
+    /// `[world.drift]`: how far policies move apart. No decision depends on it.
+    pub drift: Option<Model>,
     /// How many GPUs the loops of `[world]` take; no run depends on it.
     pub resources: Resources,
     /// `[plan]`; no run depends on it.
@@ -134,7 +138,7 @@ impl Scenario {
             let (Ok(diagnostics) | Err(diagnostics)) = document.finish();
             return Err(diagnostics);
         }
-        let (head, config, (world, rates, resources), plan) = {
+        let (head, config, world, plan) = {
             let Document { sources, root, findings } = &mut document;
             let mut reader = Reader::new(root, sources.start(), findings);
             let head = head(reader.table("scenario"));
@@ -149,6 +153,7 @@ impl Scenario {
             reader.finish();
             (head, config, world, plan)
         };
+        let world::Read { config: world, rates, resources, drift } = world;
         check_sections(&document, &config);
         if !document.findings.has_errors() {
             check::check(&document, &config, &world);
@@ -169,6 +174,7 @@ impl Scenario {
             cases: head.cases,
             config,
             world,
+            drift,
             resources,
             plan,
             rates,
@@ -226,8 +232,11 @@ impl Scenario {
     pub fn digest(&self) -> Digest {
         let Self { duration, steps, warmup, config, world, .. } = self;
         // Derived `Debug` shows every field, and numbers in their shortest exact form.
-        let text =
+        let mut text =
             format!("{duration:?} {steps:?} {warmup:?} {world:?} {}", config.canonical_json());
+        if let Some(drift) = &self.drift {
+            text += &format!(" {:?}", drift.without_texts());
+        }
         Digest::of(text.as_bytes())
     }
 }

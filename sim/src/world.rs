@@ -26,6 +26,7 @@ mod window;
 use headway_shared::action::Action;
 use headway_shared::config::Config;
 use headway_shared::core::{Resolved, Scheduler};
+use headway_shared::id::SampleId;
 use headway_shared::input::Input;
 use headway_shared::time::Time;
 
@@ -199,6 +200,12 @@ impl World {
             | Action::OperatorReply { .. }
             | Action::Fail { .. } => {}
         }
+    }
+
+    /// The entity of the draws of the turn that a sample began with, until it is forgotten: the same
+    /// under every policy.
+    pub(crate) fn entity(&self, sample: SampleId) -> Option<u64> {
+        self.judge.entity(sample)
     }
 
     /// Forgets samples that have left the core's ledger.

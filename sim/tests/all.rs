@@ -7,6 +7,8 @@ mod all {
     mod applied_compute;
     mod azure_trace;
     mod committed;
+    mod drift_model;
+    mod drift_runs;
     mod goldens;
     mod import;
     mod panics;

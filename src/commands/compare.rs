@@ -96,7 +96,8 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     drop(bar);
 
     let differences = compare::compare(&done_a.points[0].runs, &done_b.points[0].runs);
-    let csv = compare::table(&differences);
+    let calibration = compare::calibration(&a.scenario, &b.scenario);
+    let csv = compare::table(&differences, calibration.as_deref());
     let bytes = csv.to_bytes().map_err(Failure::broken)?;
     let to = args.output.folder(&folder_of(&a.scenario.name, &b.scenario.name));
     let unwritable = |error| Failure::unwritable(&to, &error);
@@ -104,7 +105,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     folder.write("compare.csv", &bytes).map_err(unwritable)?;
     let wrote = outcome::commit(folder, &to)?;
     terminal::data(&match args.output.format {
-        Format::Table => headline::compare(&differences),
+        Format::Table => headline::compare(&differences, calibration.as_deref()),
         Format::Json => {
             format!("{:#}\n", json::comparison(&a.scenario, &b.scenario, replications, &csv))
         }

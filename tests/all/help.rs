@@ -14,14 +14,17 @@ fn every_command_explains_its_options() {
         "--jobs",
         "--replications",
     ];
-    let options: [(&str, &[&str], &[&str]); 7] = [
+    let options: [(&str, &[&str], &[&str]); 10] = [
         ("simulate", &shared, &["--record", "--replication "]),
         ("sweep", &shared, &["--over", "0..16", "cases"]),
         ("compare", &shared, &["--set-a", "--set-b", "--case-a", "--case-b"]),
         ("plan", &shared, &["--gpus", "--over", "--constraint", "--exhaustive"]),
         ("plot", &["--out"], &["<DIR>"]),
+        ("run", &["--config", "--settings", "--set"], &["--record", "HEADWAY_LOG"]),
         ("replay", &[], &["<RECORD>"]),
+        ("check", &[], &["<RECORD>", "Scenarios are not taken yet"]),
         ("import", &[], &["azure-llm"]),
+        ("doctor", &["--set", "--config", "--settings", "--format"], &["HEADWAY_ADMIN_TOKEN"]),
     ];
     let dir = tempfile::tempdir().unwrap();
     let overview = succeed(dir.path(), &["--help"]);

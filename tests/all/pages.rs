@@ -1,7 +1,8 @@
 //! Pages that are printed from the tables in the code, below an introduction written by hand.
 
 use headway_shared::config::keys;
-use headway_shared::metrics;
+use headway_shared::metrics::{self, METRICS};
+use headway_sim::drift;
 
 use super::blessed;
 
@@ -20,5 +21,12 @@ fn the_configuration_page_lists_every_key() {
 
 #[test]
 fn the_metrics_page_lists_every_metric() {
-    check("docs/metrics.md", &metrics::markdown());
+    let all = metrics::markdown(METRICS);
+    let ratios = metrics::markdown(drift::METRICS);
+    check(
+        "docs/metrics.md",
+        &format!(
+            "{all}\n## Importance ratios\n\nOnly of scenarios with `[world.drift]`: [drift.md](drift.md).\n\n{ratios}"
+        ),
+    );
 }

@@ -21,6 +21,8 @@ fn a_recorded_run_replays_and_a_damaged_record_is_refused() {
     let record = "out/small/simulate/run.record";
     let said = succeed(dir.path(), &["replay", record]);
     assert!(said.contains("the same decisions"), "{said}");
+    let said = succeed(dir.path(), &["check", record]);
+    assert!(said.contains("work: ") && said.ends_with("  nothing is wrong\n"), "{said}");
 
     let mut bytes = fs::read(dir.path().join(record)).unwrap();
     let middle = bytes.len() / 2;
@@ -29,6 +31,11 @@ fn a_recorded_run_replays_and_a_damaged_record_is_refused() {
     let output = run(dir.path(), &["replay", "damaged.record"]);
     assert_eq!(output.status.code(), Some(2), "{}", stderr(&output));
     assert!(stderr(&output).contains("help: "), "{}", stderr(&output));
+    let output = run(dir.path(), &["check", record, "damaged.record"]);
+    assert_eq!(output.status.code(), Some(1), "{}", stderr(&output));
+    let said = String::from_utf8(output.stdout).unwrap();
+    assert!(said.contains("  nothing is wrong\n"), "the first is good: {said}");
+    assert!(said.contains("  WRONG: input ") && said.ends_with("the check failed\n"), "{said}");
 }
 
 /// The database of a run with a few inputs.
@@ -68,4 +75,42 @@ fn the_database_of_a_live_run_replays_and_another_database_is_refused() {
     assert_eq!(output.status.code(), Some(2), "{}", stderr(&output));
     let expected = "other.db: this is a database, but not a record of a Headway run\nhelp: ";
     assert!(stderr(&output).contains(expected), "{}", stderr(&output));
+}
+
+#[test]
+fn the_database_of_a_live_run_is_checked_and_what_is_wrong_is_named() {
+    let dir = tempfile::tempdir().unwrap();
+    let record = dir.path().join("run.db");
+    database(&record);
+    let said = succeed(dir.path(), &["check", "run.db"]);
+    let expected = "run.db: 3 inputs until 2s, 0 snapshots\n  samples: 0 admitted = 0 trained + 0 \
+                    discarded + 0 outstanding + 0 parked\n  work: 0 started, 0 under way at the \
+                    end\n  nothing is wrong\n";
+    assert_eq!(said, expected);
+
+    let change = |sql: &str| {
+        rusqlite::Connection::open(&record).unwrap().execute_batch(sql).unwrap();
+    };
+    change("INSERT INTO steps VALUES (7, 0, '[]', 1, NULL, NULL)");
+    let output = run(dir.path(), &["check", "run.db"]);
+    assert_eq!(output.status.code(), Some(1), "{}", stderr(&output));
+    let said = String::from_utf8(output.stdout).unwrap();
+    let wrong = "WRONG: input 1: train step 7 is in the table, and was not started";
+    assert!(said.contains(wrong), "{said}");
+
+    change("UPDATE header SET value = '99' WHERE key = 'decision_version'");
+    for command in ["check", "replay"] {
+        let output = run(dir.path(), &[command, "run.db"]);
+        assert_eq!(output.status.code(), Some(2), "{}", stderr(&output));
+        assert!(stderr(&output).contains("help: "), "{}", stderr(&output));
+    }
+}
+
+#[test]
+fn a_scenario_is_not_checked_yet() {
+    let dir = tempfile::tempdir().unwrap();
+    let output = run(dir.path(), &["check", small().to_str().unwrap()]);
+    assert_eq!(output.status.code(), Some(2));
+    let said = stderr(&output);
+    assert!(said.contains("scenarios are not checked yet\nhelp: simulate it with"), "{said}");
 }

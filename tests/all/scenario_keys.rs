@@ -34,6 +34,8 @@ step = { kind = "constant", sec = 30 }
 [world.weights]
 transfer = { kind = "constant", sec = 1 }
 [world.faults]
+[world.drift]
+[[world.drift.windows]]
 [plan]
 "#,
     r#"

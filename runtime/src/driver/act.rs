@@ -121,6 +121,10 @@ impl Driver {
         if let Some(turn) = self.turns.get_mut(&request) {
             turn.replica = None;
         }
+        // It ends with its replica, if that is gone.
+        if !self.engines.contains_key(&replica) {
+            return;
+        }
         self.followups.push_back(Input::GenerationEnded {
             request,
             attempt,

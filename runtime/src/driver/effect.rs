@@ -69,20 +69,24 @@ impl Driver {
             Effect::Operator(asker, reply) => drop(asker.send(reply)),
             Effect::Step(step, command) => {
                 self.options.at(Point::BeforeLease);
-                if self.trainer.try_send(command).is_err() {
+                let sent = self.trainer.try_send(command).is_ok();
+                // A trainer that went down has ended it already.
+                if !sent && self.book.step == Some(step) {
                     self.followups.push_back(Input::StepEnded { step, ok: false });
                 }
                 self.options.at(Point::AfterLease);
             }
             Effect::Tell(command) => drop(self.trainer.try_send(command)),
             Effect::Save(publication, command) => {
-                if self.trainer.try_send(command).is_err() {
+                let sent = self.trainer.try_send(command).is_ok();
+                if !sent && self.book.saving == Some(publication) {
                     self.weights_failed(publication, WeightsEvent::SaveFailed);
                 }
             }
             Effect::Load(publication, replica, command) => {
+                // A load ends with its replica, if that is gone.
                 let engine = self.engines.get(&replica);
-                if engine.is_none_or(|engine| engine.try_send(command).is_err()) {
+                if engine.is_some_and(|engine| engine.try_send(command).is_err()) {
                     self.weights_failed(publication, WeightsEvent::TransferFailed(replica));
                 }
             }

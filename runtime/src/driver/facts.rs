@@ -51,6 +51,10 @@ impl Driver {
     }
 
     fn engine_said(&mut self, replica: ReplicaId, event: EngineEvent) {
+        // It is down: what it was doing has ended with it, whatever it still says.
+        if !self.engines.contains_key(&replica) {
+            return;
+        }
         let weights = |publication, event| Input::Weights { publication, event };
         match event {
             EngineEvent::Up { deploy } => self.feed(&Input::ReplicaUp { replica, deploy }),
@@ -112,15 +116,17 @@ impl Driver {
         attempt: u32,
         finish: Finish,
     ) {
-        let turn = self.turns.get_mut(&request).filter(|turn| turn.attempt == attempt);
-        let (finish, first_token, segments) = match turn {
-            Some(turn) if turn.replica == Some(replica) => {
-                turn.replica = None;
-                turn.finish = if turn.broken { Finish::Failed } else { finish };
-                (turn.finish, turn.first_token, segments(&turn.tokens))
-            }
-            _ => (finish, None, segments(&[])),
+        let turn = self.turns.get_mut(&request);
+        // What the end of its replica or of the run has ended has had its input.
+        let Some(turn) =
+            turn.filter(|turn| turn.attempt == attempt && turn.replica == Some(replica))
+        else {
+            return;
         };
+        turn.replica = None;
+        turn.finish = if turn.broken { Finish::Failed } else { finish };
+        let (finish, first_token) = (turn.finish, turn.first_token);
+        let segments = segments(&turn.tokens);
         self.feed(&Input::GenerationEnded { request, attempt, finish, first_token, segments });
         self.forget_if_over(request);
     }

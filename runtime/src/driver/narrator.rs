@@ -104,6 +104,8 @@ pub(crate) struct Narrator {
     window: Option<Span>,
     publication: Option<(PublicationId, u32)>,
     ended: bool,
+    /// The run is being shut down: engines go, and nothing is admitted, because of that.
+    ending: bool,
     blocked: Blocked,
 }
 
@@ -124,6 +126,7 @@ impl Narrator {
             window: None,
             publication: None,
             ended: false,
+            ending: false,
             blocked: Blocked::new(now),
         }
     }
@@ -140,6 +143,7 @@ impl Narrator {
 
     /// Something of the driver's own.
     pub(crate) fn say(&mut self, note: Note) {
+        self.ending |= matches!(note, Note::Ending { .. });
         self.notes.push(note);
     }
 
@@ -150,11 +154,14 @@ impl Narrator {
 
     /// When to [look](Self::look) at the latest.
     pub(crate) const fn due(&self) -> Time {
-        self.blocked.due()
+        if self.ending { Time::MAX } else { self.blocked.due() }
     }
 
     /// Time has passed: says which loop blocks, if one has for a while.
     pub(crate) fn look(&mut self, now: Time, scheduler: &Scheduler) {
+        if self.ending {
+            return;
+        }
         if let Some(note) = self.blocked.look(now, scheduler) {
             self.notes.push(note);
         }
@@ -184,6 +191,7 @@ impl Narrator {
             Input::ReplicaUp { replica, deploy } => {
                 self.say(Note::ReplicaUp { replica: *replica, version: deploy.number() });
             }
+            Input::ReplicaDown { .. } | Input::Operator(Operator::Pause) if self.ending => {}
             Input::ReplicaDown { replica } => self.say(Note::ReplicaDown { replica: *replica }),
             Input::Restored { checkpoint } => {
                 self.say(Note::RolledBack { checkpoint: checkpoint.number() });
@@ -298,6 +306,7 @@ impl Narrator {
                     replica: Some(replica),
                     what: "the load took too long and is abandoned",
                 }),
+                Action::CancelStep { step } => self.say(Note::StepGivenUp { step }),
                 Action::Fail { error } => {
                     self.ended = true;
                     self.say(Note::Failed { why: error.to_string() });
@@ -310,12 +319,9 @@ impl Narrator {
     /// A window opens or closes, a publication ends.
     fn publication_moved(&mut self, now: Time, scheduler: &Scheduler) {
         match (scheduler.in_sync_window(), self.window_since) {
-            (true, None) => {
-                self.window_since = Some(now);
-                self.window = None;
-            }
+            (true, None) => (self.window_since, self.window) = (Some(now), None),
             (false, Some(since)) => {
-                self.window = Some(now.since(self.window_since.take().unwrap_or(since)))
+                (self.window_since, self.window) = (None, Some(now.since(since)));
             }
             _ => {}
         }

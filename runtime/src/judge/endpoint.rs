@@ -82,6 +82,15 @@ impl Endpoint {
         })
     }
 
+    /// What is asked, without a password that may stand in it.
+    #[must_use]
+    pub fn url(&self) -> String {
+        let Some((scheme, rest)) = self.url.split_once("://") else { return self.url.clone() };
+        let (host, path) = rest.split_once('/').unwrap_or((rest, ""));
+        let host = host.rsplit_once('@').map_or(host, |(_, host)| host);
+        format!("{scheme}://{host}/{path}")
+    }
+
     fn body(&self, case: &Case) -> Value {
         let mut shown = String::new();
         for message in &case.question.messages {
@@ -184,6 +193,21 @@ fn boxed(text: &str) -> Option<Score> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_password_in_the_url_is_not_shown() {
+        let shown = |base_url: &str| {
+            let api = Api {
+                base_url: base_url.to_owned(),
+                api_key_env: "K".to_owned(),
+                timeout: headway_shared::time::Span::ZERO,
+            };
+            let judge = JudgeSettings { model: "m".to_owned(), temperature: 0.0, max_tokens: 1 };
+            Endpoint::new(&api, &judge, |_| Some("k".to_owned())).unwrap().url()
+        };
+        assert_eq!(shown("http://me:pw@host:80/v1"), "http://host:80/v1/chat/completions");
+        assert_eq!(shown("http://host/v1"), "http://host/v1/chat/completions");
+    }
 
     #[test]
     fn the_last_box_that_holds_a_vote_counts() {

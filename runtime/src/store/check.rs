@@ -39,14 +39,14 @@ fn check_stretch(
     last: bool,
 ) -> Result<CheckReport, StoreError> {
     let first = match first_snapshot(connection, &stretch) {
-        Err(error @ StoreError::Damaged { .. }) => return Ok(lost(config, &error)),
+        Err(error @ StoreError::Damaged { .. }) => return Ok(lost(config, stretch, &error)),
         first => first?,
     };
     let mut checker = match first {
         None => Checker::new(config.clone()),
         Some(snapshot) => match Checker::restore(&snapshot.core, snapshot.inputs) {
             Ok(checker) => checker,
-            Err(error) => return Ok(lost(config, &error.into())),
+            Err(error) => return Ok(lost(config, stretch, &error.into())),
         },
     };
     let mut facts = Facts::from(checker.inputs());
@@ -76,8 +76,8 @@ fn check_stretch(
 }
 
 /// There is nothing to begin at.
-fn lost(config: &Config, error: &StoreError) -> CheckReport {
+fn lost(config: &Config, stretch: Stretch, error: &StoreError) -> CheckReport {
     let mut checker = Checker::new(config.clone());
-    checker.stop(&error.to_string());
+    checker.found(Some(stretch.from), error.to_string());
     checker.end()
 }

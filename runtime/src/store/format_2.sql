@@ -25,7 +25,7 @@ CREATE VIEW generated AS
     SELECT sample, turn, sequence, prompt, tokens, logprobs, segments, finish, response, next_state
     FROM turns;
 
--- Which decision version decided which inputs.
+-- Where another decision version took the record over from that of the header, or of the row before.
 CREATE TABLE epochs (
     from_input       INTEGER PRIMARY KEY,  -- seq of the first input that it decided
     decision_version INTEGER NOT NULL,

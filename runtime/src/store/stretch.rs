@@ -51,40 +51,43 @@ pub(super) fn stretches(connection: &Connection) -> Result<Vec<Stretch>, StoreEr
 
 /// Where each decision version began, in order.
 fn begun(connection: &Connection) -> Result<Vec<(u64, u32)>, StoreError> {
-    let table = "SELECT name FROM sqlite_master WHERE type = 'table' AND name = 'epochs'";
-    let has = connection.query_row(table, [], |row| row.get::<_, String>(0)).optional()?;
-    if has.is_none() {
-        let found = value(connection, "decision_version")?;
-        let version = found.parse().map_err(|_| StoreError::NotARecord)?;
-        return Ok(vec![(0, version)]);
+    let found = value(connection, "decision_version")?;
+    let version = found.parse().map_err(|_| StoreError::NotARecord)?;
+    let mut begun = vec![(0, version)];
+    let table = "SELECT count(*) FROM sqlite_master WHERE type = 'table' AND name = 'epochs'";
+    if connection.query_row(table, [], |row| row.get::<_, u32>(0))? > 0 {
+        let sql = "SELECT from_input, decision_version FROM epochs ORDER BY from_input";
+        let mut statement = connection.prepare(sql)?;
+        let rows = statement.query_map([], |row| Ok((unsigned(row, 0)?, row.get(1)?)))?;
+        for row in rows {
+            begun.push(row?);
+        }
     }
-    let mut statement =
-        connection.prepare("SELECT from_input, decision_version FROM epochs ORDER BY 1")?;
-    let rows = statement.query_map([], |row| Ok((unsigned(row, 0)?, row.get(1)?)))?;
-    let begun: Vec<_> = rows.collect::<Result<_, _>>()?;
-    let damaged = || StoreError::Damaged { place: "the table `epochs`".to_owned() };
-    if begun.first().is_some_and(|&(from, _)| from == 0) { Ok(begun) } else { Err(damaged()) }
+    Ok(begun)
 }
 
-/// Where a replay of a stretch begins: the start of the run, or the first snapshot from there on
-/// that was taken before the stretch ends.
+/// Where a replay of a stretch begins: at the start of the run, or at the snapshot with which the
+/// inputs that are kept, or a decision version, began.
 pub(super) fn first_snapshot(
     connection: &Connection,
     stretch: &Stretch,
 ) -> Result<Option<StoredSnapshot>, StoreError> {
-    if stretch.from == 0 {
+    let from = stretch.from;
+    if from == 0 {
         return Ok(None);
     }
-    let sql = "SELECT inputs, core, book FROM snapshots WHERE inputs >= ?1 ORDER BY inputs LIMIT 1";
+    let sql = "SELECT core, book FROM snapshots WHERE inputs = ?1";
     let read = |row: &rusqlite::Row<'_>| {
-        let (core, book) = (row.get(1)?, row.get(2)?);
-        Ok(StoredSnapshot { inputs: unsigned(row, 0)?, core, book })
+        let (core, book) = (row.get(0)?, row.get(1)?);
+        Ok(StoredSnapshot { inputs: from, core, book })
     };
-    let found = connection.query_row(sql, [number(stretch.from)], read).optional()?;
+    let found = connection.query_row(sql, [number(from)], read).optional()?;
     let place = || StoreError::Damaged {
-        place: format!("there is no snapshot at input {} or after it to begin at", stretch.from),
+        place: format!(
+            "its inputs begin at {from}, and there is no snapshot behind the {from} before it"
+        ),
     };
-    found.filter(|snapshot| snapshot.inputs <= stretch.to).map(Some).ok_or_else(place)
+    found.map(Some).ok_or_else(place)
 }
 
 /// The snapshot that belongs to a stretch behind input `seq`, if there is one. At the end of a

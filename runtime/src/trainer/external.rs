@@ -65,7 +65,7 @@ impl Trainer for ExternalTrainer {
                 let Self { calls, lease, path, book } = self;
                 Counter::new(events, clock, lease, path, book).serve(commands, calls).await;
             }),
-            Err(error) => tracing::error!(target: "headway", "the external trainer: {error}"),
+            Err(error) => tracing::error!(target: "headway", "the trainer: {error}"),
         }
     }
 }

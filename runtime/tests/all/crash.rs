@@ -15,6 +15,7 @@ use headway_runtime::store::replay;
 use reqwest::StatusCode;
 use serde_json::Value;
 
+use crate::all::checks::nothing_is_wrong;
 use crate::all::live::{SMALL, Setup, client, query, turn};
 
 const FOLDER: &str = "HEADWAY_TEST_FOLDER";
@@ -117,6 +118,7 @@ fn check(record: &Path, acknowledged: &[u64]) {
     let unjudged: i64 = query(record, "SELECT count(*) FROM votes WHERE ended IS NULL");
     assert_eq!(unjudged, 0, "every vote has ended");
     replay(record).unwrap();
+    nothing_is_wrong(record);
 }
 
 /// Restarts the run in this process, lets it train, and checks its record.

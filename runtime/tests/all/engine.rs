@@ -22,6 +22,8 @@ pub(super) enum LoadScript {
     Fails,
     Breaks,
     Hangs,
+    /// It ends well once the script is [`Good`](Self::Good).
+    Waits,
 }
 
 #[derive(Debug)]
@@ -120,6 +122,7 @@ struct Running {
     version: RolloutVersion,
     turns: Vec<Turn>,
     hanging: Option<PublicationId>,
+    waiting: Option<(PublicationId, DeployVersion)>,
 }
 
 impl Engine for Scripted {
@@ -127,7 +130,8 @@ impl Engine for Scripted {
         let deploy = DeployVersion::new(self.version);
         let version = RolloutVersion::stamped_by(deploy);
         let Self { control, .. } = self;
-        let mut running = Running { mailbox, control, version, turns: vec![], hanging: None };
+        let mut running =
+            Running { mailbox, control, version, turns: vec![], hanging: None, waiting: None };
         running.say(EngineEvent::Up { deploy });
         while running.step() {}
     }
@@ -145,6 +149,11 @@ impl Running {
                 Ok(command) => self.obey(command),
                 Err(TryRecvError::Empty) => break,
             }
+        }
+        let loads = self.control.change(|state| state.loads);
+        if let Some((publication, version)) = self.waiting.take_if(|_| loads == LoadScript::Good) {
+            self.version = RolloutVersion::stamped_by(version);
+            self.say(EngineEvent::Loaded { publication });
         }
         let generating = self.turns.len();
         let (held, dies) = self.control.change(|state| {
@@ -189,6 +198,7 @@ impl Running {
                         self.say(EngineEvent::Loaded { publication });
                     }
                     LoadScript::Hangs => self.hanging = Some(publication),
+                    LoadScript::Waits => self.waiting = Some((publication, version)),
                     LoadScript::Fails | LoadScript::Breaks => {
                         let intact = loads == LoadScript::Fails;
                         self.say(EngineEvent::LoadFailed { publication, intact });

@@ -8,7 +8,7 @@ use axum::Router;
 use axum::http::{HeaderMap, StatusCode};
 use axum::routing::post;
 use headway_runtime::gateway;
-use headway_runtime::judge::Endpoint;
+use headway_runtime::judge::{self, Endpoint};
 use headway_runtime::shared::action::Discard;
 use headway_runtime::shared::config::{Layers, Settings, load_live};
 use serde_json::{Value, json};
@@ -16,13 +16,13 @@ use serde_json::{Value, json};
 use crate::all::live::{Live, Setup, query, turn};
 
 /// What the fake endpoint says to its n-th question; `None`: nothing, ever.
-type Script = fn(usize) -> Option<(StatusCode, String)>;
+pub(super) type Script = fn(usize) -> Option<(StatusCode, String)>;
 
 /// What the endpoint was asked.
 #[derive(Clone, Default)]
-struct Asked(Arc<Mutex<Vec<(String, Value)>>>);
+pub(super) struct Asked(Arc<Mutex<Vec<(String, Value)>>>);
 
-async fn endpoint(script: Script) -> (String, Asked) {
+pub(super) async fn endpoint(script: Script) -> (String, Asked) {
     let (asked, number) = (Asked::default(), Arc::new(AtomicUsize::new(0)));
     let log = asked.clone();
     let handler = async move |headers: HeaderMap, Json(body): Json<Value>| {
@@ -39,7 +39,7 @@ async fn endpoint(script: Script) -> (String, Asked) {
     (format!("http://{address}"), asked)
 }
 
-fn says(text: &str) -> Option<(StatusCode, String)> {
+pub(super) fn says(text: &str) -> Option<(StatusCode, String)> {
     let answer = json!({
         "choices": [{"message": {"role": "assistant", "content": text}}],
         "usage": {"total_tokens": 7},
@@ -56,8 +56,12 @@ fn settings(url: &str) -> Settings {
 }
 
 fn judge(url: &str) -> Endpoint {
+    judge_with(url, "secret")
+}
+
+pub(super) fn judge_with(url: &str, key: &str) -> Endpoint {
     let settings = settings(url);
-    Endpoint::new(&settings.api, &settings.judge, |_| Some("secret".to_owned())).unwrap()
+    Endpoint::new(&settings.api, &settings.judge, |_| Some(key.to_owned())).unwrap()
 }
 
 async fn live(dir: &tempfile::TempDir, url: &str, judging: &str) -> Live {
@@ -137,6 +141,34 @@ async fn no_more_votes_are_in_flight_than_the_core_allows() {
     live.answer(&turn("a", "hello")).await;
     live.until(|status| status.gauges.votes == 2 && status.committed == status.inputs).await;
     assert!(asked.0.lock().unwrap().len() <= 2);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_rule_of_the_configuration_judges_with_no_endpoint_and_no_key() {
+    let rule = "if exact then 1 else -number(metadata.penalty)";
+    let text = format!(
+        "[reward_judging]\njudge_needs = 'turn'\nrule = '{rule}'\n[policy_training]\nbatch_size = 2"
+    );
+    let layers = Layers::new().toml("config.toml", text.clone()).json("settings.json", "{}");
+    let (config, settings, _) = load_live(&layers).unwrap();
+    let dir = tempfile::tempdir().unwrap();
+    let mut setup = Setup::new(&text);
+    setup.judge = judge::of(&config, &settings, |_| None).unwrap();
+    let live = setup.start(dir.path()).await;
+    live.answer(&turn("right", "hello")).await;
+    // Without a penalty the rule gives no score, which is no score of 0.
+    let mut wrong = turn("wrong", "hello");
+    wrong["metadata"] = json!({"answer": "other"});
+    live.answer(&wrong).await;
+    live.until(|status| status.ledger.discarded[Discard::JudgeFailed.index()] == 1).await;
+    wrong["metadata"]["penalty"] = json!("0.5");
+    live.answer(&wrong).await;
+    let status = live.until(|status| status.ledger.trained == 2).await;
+    let rewards: Vec<f64> = live.trainer.batches()[0].iter().map(|sample| sample.reward).collect();
+    assert_eq!(rewards, [1.0, -0.5]);
+    assert_eq!(status.ledger.votes, 3, "what gives no score is not asked again");
+    let page = live.get("/metrics").await.text().await.unwrap();
+    assert!(page.contains("headway_failed_votes_total{reason=\"rule\"} 1"), "{page}");
 }
 
 #[test]

@@ -22,6 +22,7 @@ struct State {
     /// Versions that were made, trained for a step that was then cancelled.
     undone: Vec<u32>,
     batches: Vec<Vec<TrainSample>>,
+    metrics: Vec<StepMetric>,
 }
 
 /// A test's hand on the trainer.
@@ -46,6 +47,11 @@ impl TrainerControl {
 
     pub(super) fn fail_steps(&self, times: u32) {
         self.change(|state| state.failing_steps = times);
+    }
+
+    /// What the next steps measure beside the loss.
+    pub(super) fn measures(&self, metrics: Vec<StepMetric>) {
+        self.change(|state| state.metrics = metrics);
     }
 
     /// The versions that steps made which were then cancelled.
@@ -103,8 +109,9 @@ impl Trainer for Scripted {
                         previous = made_by.replace(step);
                         self.write(version, made_by, previous);
                     }
-                    let loss = StepMetric { name: "loss".into(), staleness: None, value: 0.5 };
-                    say(TrainerEvent::StepEnded { step, ok, metrics: vec![loss] });
+                    let mut metrics = self.control.change(|state| state.metrics.clone());
+                    metrics.push(StepMetric { name: "loss".into(), staleness: None, value: 0.5 });
+                    say(TrainerEvent::StepEnded { step, ok, metrics });
                     if ok && self.checkpoint.is_some() {
                         say(TrainerEvent::Checkpointed { version: LearnerVersion::new(version) });
                     }

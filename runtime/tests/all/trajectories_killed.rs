@@ -9,9 +9,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use headway_runtime::driver::Point;
-use headway_runtime::store::replay;
 use serde_json::Value;
 
+use crate::all::checks::nothing_is_wrong;
 use crate::all::live::{Setup, client, query};
 use crate::all::trajectories::{Agent, TRAJECTORIES};
 
@@ -19,7 +19,7 @@ const FOLDER: &str = "HEADWAY_TEST_FOLDER";
 /// How often `BeforeCommit` is passed before the process ends; 0: it is killed from outside.
 const COMMITS: &str = "HEADWAY_TEST_COMMITS";
 
-fn setup() -> Setup {
+pub(super) fn setup() -> Setup {
     let mut setup = Setup::new(TRAJECTORIES);
     setup.checkpoints = true;
     setup.driver.snapshot_every = 5;
@@ -43,7 +43,7 @@ async fn serve() {
     std::future::pending::<()>().await;
 }
 
-fn start(folder: &Path, commits: u64) -> (Child, Option<String>) {
+pub(super) fn start(folder: &Path, commits: u64) -> (Child, Option<String>) {
     let mut child = Command::new(std::env::current_exe().unwrap())
         .args(["--exact", "all::trajectories_killed::serve", "--ignored", "--nocapture"])
         .env(FOLDER, folder)
@@ -60,7 +60,7 @@ fn start(folder: &Path, commits: u64) -> (Child, Option<String>) {
 }
 
 /// Asks one turn; its answer, unless the process is gone.
-async fn ask(url: &str, body: &Value) -> Option<Value> {
+pub(super) async fn ask(url: &str, body: &Value) -> Option<Value> {
     let request = client().post(format!("{url}/v1/chat/completions")).json(body);
     let response = request.send().await.ok()?;
     if response.status() != 200 {
@@ -99,7 +99,7 @@ async fn a_session_goes_on_after_a_kill_between_two_turns() {
     ended.unwrap();
     let states: String = query(&record, "SELECT group_concat(next_state) FROM turns");
     assert_eq!(states, "two,three");
-    replay(&record).unwrap();
+    nothing_is_wrong(&record);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -132,6 +132,6 @@ async fn turns_that_were_acknowledged_are_recorded_once_wherever_the_run_is_kill
             let sql = format!("SELECT count(*) FROM turns WHERE request = {request}");
             assert_eq!(query::<i64>(&record, &sql), 1, "request {request}, killed at {commits}");
         }
-        replay(&record).unwrap();
+        nothing_is_wrong(&record);
     }
 }

@@ -57,7 +57,7 @@ pub struct Judge {
 /// `logging`
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Logging {
-    /// Measure and log `train_rollout_logprob_abs_diff`.
+    /// Log `train_rollout_logprob_abs_diff` with each step.
     pub log_rollout_logprob_diff: bool,
 }
 

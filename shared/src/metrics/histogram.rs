@@ -14,7 +14,7 @@ const BINS: usize = PER_DOUBLING * (64 - BITS as usize + 1);
 /// end wide, so the answer is within 1/128 (0.79%) of the observation of that rank, and exact
 /// below 64. Count, sum and maximum are exact. Adding is O(1); memory is 30 kB, once.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Histogram {
+pub struct Histogram {
     bins: Box<[u64]>,
     total: u64,
     sum: u128,
@@ -30,39 +30,72 @@ impl Default for Histogram {
 impl Histogram {
     /// One more observation of `value`.
     #[inline]
-    pub(super) fn add(&mut self, value: u64) {
-        self.bins[bin_of(value)] += 1;
-        self.total += 1;
-        self.sum += u128::from(value);
-        self.max = self.max.max(value);
+    pub fn add(&mut self, value: u64) {
+        self.add_many(value, 1);
+    }
+
+    /// `count` more observations of `value`.
+    #[inline]
+    pub fn add_many(&mut self, value: u64, count: u64) {
+        self.bins[bin_of(value)] += count;
+        self.total += count;
+        self.sum += u128::from(value) * u128::from(count);
+        if count > 0 {
+            self.max = self.max.max(value);
+        }
     }
 
     /// Forgets everything.
-    pub(super) fn clear(&mut self) {
+    pub fn clear(&mut self) {
         self.bins.fill(0);
         (self.total, self.sum, self.max) = (0, 0, 0);
     }
 
+    /// How many observations there are.
+    #[must_use]
+    pub const fn total(&self) -> u64 {
+        self.total
+    }
+
     /// The largest observation; `None` without one.
-    pub(super) fn max(&self) -> Option<u64> {
+    #[must_use]
+    pub fn max(&self) -> Option<u64> {
         (self.total > 0).then_some(self.max)
     }
 
     /// The arithmetic mean; `None` without an observation.
-    pub(super) fn mean(&self) -> Option<f64> {
+    #[must_use]
+    pub fn mean(&self) -> Option<f64> {
         (self.total > 0).then(|| self.sum as f64 / self.total as f64)
     }
 
     /// The `percent`th percentile by nearest rank, within 0.79%; `None` without an observation.
-    pub(super) fn percentile(&self, percent: u64) -> Option<u64> {
-        let bin = nearest_rank(&self.bins, self.total, percent)?;
+    #[must_use]
+    pub fn percentile(&self, percent: u64) -> Option<u64> {
+        self.middle(nearest_rank(&self.bins, self.total, percent)?)
+    }
+
+    /// The observation of this rank, the smallest having rank 1, within 0.79%; `None` where there
+    /// are not so many.
+    #[must_use]
+    pub fn ranked(&self, rank: u64) -> Option<u64> {
+        let mut seen = 0;
+        let bin = self.bins.iter().position(|&count| {
+            seen += count;
+            seen >= rank.max(1)
+        })?;
+        self.middle(bin)
+    }
+
+    fn middle(&self, bin: usize) -> Option<u64> {
         let (low, width) = bounds(bin);
         Some((low + width / 2).min(self.max))
     }
 
     /// The largest difference between the two distribution functions (Kolmogorov's distance, 0 to
     /// 1), taken at the bins' ends: never above the true one. `None` if either has no observation.
-    pub(super) fn distance(&self, other: &Self) -> Option<f64> {
+    #[must_use]
+    pub fn distance(&self, other: &Self) -> Option<f64> {
         if self.total == 0 || other.total == 0 {
             return None;
         }
@@ -145,6 +178,8 @@ mod tests {
             let rank = (values.len() as u64 * percent).div_ceil(100).max(1) as usize;
             let (exact, found) = (values[rank - 1], histogram.percentile(percent).unwrap());
             prop_assert!(found.abs_diff(exact) as f64 <= exact as f64 / 128.0, "{found} {exact}");
+            prop_assert_eq!(histogram.ranked(rank as u64), Some(found));
+            prop_assert_eq!(histogram.ranked(values.len() as u64 + 1), None);
             prop_assert_eq!(histogram.max(), values.last().copied());
         }
     }

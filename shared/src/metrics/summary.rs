@@ -2,13 +2,15 @@
 
 use super::counts::Counts;
 use super::series::Series;
-use super::table::{METRICS, Metric};
+use super::table::{FORMULAS, METRICS, Metric};
 use super::totals::Totals;
 
 /// The metrics of a run, or of the part of it after the warm-up.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Summary {
     values: Vec<Option<f64>>,
+    /// What the driver knows beyond what the core was told.
+    more: Vec<(&'static Metric, Option<f64>)>,
     staleness: Counts,
     staleness_part_sums: [u64; crate::core::STALENESS_PARTS.len()],
     series: Series,
@@ -17,7 +19,8 @@ pub struct Summary {
 impl Summary {
     pub(super) fn new(totals: &Totals<'_>, series: Series) -> Self {
         Self {
-            values: METRICS.iter().map(|metric| (metric.value)(totals)).collect(),
+            values: FORMULAS.iter().map(|formula| formula(totals)).collect(),
+            more: Vec::new(),
             staleness: totals.trained.head.clone(),
             staleness_part_sums: totals.trained.parts,
             series,
@@ -31,9 +34,16 @@ impl Summary {
         self.values().find(|(metric, _)| metric.name == name)?.1
     }
 
-    /// Every metric with its value, in the order of [`METRICS`].
+    /// Every metric with its value, in the order of [`METRICS`]; then those of the driver.
     pub fn values(&self) -> impl Iterator<Item = (&'static Metric, Option<f64>)> + '_ {
-        METRICS.iter().zip(self.values.iter().copied())
+        METRICS.iter().zip(self.values.iter().copied()).chain(self.more.iter().copied())
+    }
+
+    /// The same with more metrics, which follow those of [`METRICS`].
+    #[must_use]
+    pub fn with(mut self, more: impl IntoIterator<Item = (&'static Metric, Option<f64>)>) -> Self {
+        self.more.extend(more);
+        self
     }
 
     /// How many trained samples had each head staleness, in learner versions.

@@ -156,9 +156,10 @@ fn quantile(sorted: &[f64], percent: usize) -> f64 {
     sorted[(sorted.len() * percent).div_ceil(100).max(1) - 1]
 }
 
-/// (Σw)² / (n Σw²) of weights given by their logarithms. Only their differences matter, so the
-/// largest is taken as 1 and nothing overflows.
-fn effective_share(logs: &[f64]) -> f64 {
+/// Kish's effective sample size as a share, (Σw)² / (n Σw²), of weights given by their logarithms;
+/// NaN of none. Only their differences matter, so the largest is taken as 1 and nothing overflows.
+#[must_use]
+pub fn effective_share(logs: &[f64]) -> f64 {
     let largest = logs.iter().copied().fold(f64::NEG_INFINITY, f64::max);
     let sum = mean(logs, |log| libm::exp(log - largest));
     sum * sum / mean(logs, |log| libm::exp(2.0 * (log - largest)))

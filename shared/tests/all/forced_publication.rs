@@ -4,7 +4,7 @@ use headway_shared::action::{Action, OperatorReply, Refusal};
 use headway_shared::config::SyncMode;
 use headway_shared::input::{Input, Operator, WeightsEvent};
 
-use super::harness::{Bench, Decision, GOOD, R0, R1};
+use super::harness::{Bench, GOOD, R0, R1};
 use super::sync_modes::{loads, publishing};
 
 fn publishes(bench: &Bench) -> usize {

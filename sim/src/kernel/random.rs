@@ -38,6 +38,10 @@ pub enum Component {
     Fault = 9,
     /// A prompt: how hard it is, for all members of its group.
     Prompt = 10,
+    /// The tokens of a sample: how likely they were, and how far their log-ratios are.
+    Token = 11,
+    /// The largest ratio among the tokens of one staleness that were not drawn one by one.
+    Extreme = 12,
 }
 
 /// The key of every stream of one run.

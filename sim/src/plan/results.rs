@@ -303,7 +303,8 @@ fn runs(planning: &Planning) -> Csv {
                 run.digest.to_string(),
                 run.ended.into(),
             ];
-            row.extend(run.summary.values().map(|(_, value)| number::cell(value)));
+            let values = run.summary.values().take(METRICS.len());
+            row.extend(values.map(|(_, value)| number::cell(value)));
             csv.rows.push(row);
         }
     }

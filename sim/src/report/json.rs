@@ -7,6 +7,7 @@ use headway_shared::metrics::METRICS;
 use super::csv::Csv;
 use super::number;
 use super::results::Results;
+use super::tables::ratios_of;
 use crate::scenario::Scenario;
 
 /// Everything about the points: the metadata, then each point with its settings and its metrics,
@@ -57,12 +58,15 @@ pub(crate) fn table(table: &Csv) -> Value {
 fn point(results: &Results, row: usize) -> Value {
     let table = &results.points;
     let settings = results.meta.keys.iter().map(|key| (key.clone(), scalar(table.text(row, key))));
-    let metrics =
-        METRICS.iter().map(|metric| (metric.name.to_owned(), estimate(table, row, metric.name)));
+    let metrics = METRICS.iter().chain(ratios_of(&results.meta));
+    let metrics = metrics.map(|metric| (metric.name.to_owned(), estimate(table, row, metric.name)));
     let mut point = Map::new();
     point.insert("settings".into(), Value::Object(settings.collect()));
     point.insert("replications".into(), number::json(table.value(row, "replications")));
     point.insert("digest".into(), table.text(row, "digest").into());
+    if results.meta.drift.is_some() {
+        point.insert("drift".into(), table.text(row, "drift").into());
+    }
     point.insert("metrics".into(), Value::Object(metrics.collect()));
     Value::Object(point)
 }

@@ -61,6 +61,12 @@ pub fn short(value: Option<f64>) -> String {
     grouped(&format!("{value:.0}"))
 }
 
+/// A ratio for people: four significant digits, since what matters is how far it is from 1.
+#[must_use]
+pub fn ratio(value: Option<f64>) -> String {
+    value.filter(|value| value.is_finite()).map_or_else(|| "-".into(), |value| layout(value, 4))
+}
+
 /// A mean with the half-width of its interval, for people, both to the same place: two significant
 /// digits of the half-width, and no more than three of the mean. Without an interval as [`short`]
 /// has it.

@@ -9,6 +9,7 @@ mod panel;
 mod parts;
 mod plan;
 mod queues;
+mod ratios;
 mod refusals;
 mod staleness;
 mod theme;
@@ -55,8 +56,11 @@ pub fn draw(results: &Results) -> Result<Vec<Picture>, PlotError> {
             pictures.push(staleness::draw(&curve)?);
             pictures.push(throughput::draw(&curve)?);
             pictures.push(refusals::draw(&curve)?);
+            pictures.extend(ratios::quantiles(&curve)?);
+            pictures.extend(ratios::effective(&curve)?);
         } else {
             pictures.extend(queues::draw(&curve)?);
+            pictures.extend(ratios::by_staleness(&curve)?);
         }
         pictures.push(parts::draw(&curve)?);
         pictures.push(histogram::draw(&curve)?);

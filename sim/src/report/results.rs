@@ -54,6 +54,9 @@ pub struct Meta {
     pub replications: u32,
     /// The swept keys, in the order of their columns.
     pub keys: Vec<String>,
+    /// What its ratios were fitted to, or that they are uncalibrated; none: it has no ratios.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub drift: Option<String>,
     /// The names of its plots, without extension: what a later result in the same folder replaces.
     pub plots: Vec<String>,
 }
@@ -71,7 +74,12 @@ pub struct Results {
     pub histogram: Csv,
     /// Gauges over time of each point's replication 0.
     pub series: Csv,
+    /// Ratios of trained tokens by their staleness, where `[world.drift]` predicts them.
+    pub ratios: Option<Csv>,
 }
+
+/// The file of ratios by staleness.
+const RATIOS: &str = "ratios.csv";
 
 /// Why a folder cannot be read as a result.
 #[derive(Debug, thiserror::Error)]
@@ -106,24 +114,29 @@ impl Results {
         let stem = self.meta.kind.stem();
         let mut meta = serde_json::to_vec_pretty(&self.meta)?;
         meta.push(b'\n');
-        Ok(vec![
+        let mut files = vec![
             (format!("{stem}.csv"), self.points.to_bytes()?),
             ("runs.csv".into(), self.runs.to_bytes()?),
             ("histogram.csv".into(), self.histogram.to_bytes()?),
             ("series.csv".into(), self.series.to_bytes()?),
-            // Last: whoever finds it finds the others.
-            (format!("{stem}.json"), meta),
-        ])
+        ];
+        if let Some(ratios) = &self.ratios {
+            files.push((RATIOS.into(), ratios.to_bytes()?));
+        }
+        // Last: whoever finds it finds the others.
+        files.push((format!("{stem}.json"), meta));
+        Ok(files)
     }
 
-    /// The names of the files of a folder's plots, if it holds a result.
+    /// The names of the files of a folder's result, if it holds one, that a later one may not have:
+    /// its plots, and its ratios.
     #[must_use]
-    pub fn plot_files(folder: &Path) -> Vec<String> {
+    pub fn own_files(folder: &Path) -> Vec<String> {
         let Ok(meta) = read_meta(folder) else { return Vec::new() };
         let files = |name: &String| [format!("{name}.svg"), format!("{name}.png")];
         // A name is a name: it leads nowhere else.
         let plain = meta.plots.iter().filter(|name| !name.contains(['/', '\\']));
-        plain.flat_map(files).collect()
+        plain.flat_map(files).chain(meta.drift.iter().map(|_| RATIOS.into())).collect()
     }
 
     /// Reads the files of a folder.
@@ -142,6 +155,7 @@ impl Results {
             runs: table("runs.csv")?,
             histogram: table("histogram.csv")?,
             series: table("series.csv")?,
+            ratios: meta.drift.as_ref().map(|_| table(RATIOS)).transpose()?,
             meta,
         })
     }

@@ -1,11 +1,14 @@
 //! The runs of a sweep as the tables of a result.
 
+use std::collections::BTreeSet;
+
 use headway_shared::digest::Digest;
-use headway_shared::metrics::{METRICS, Row, Summary};
+use headway_shared::metrics::{METRICS, Metric, Row, Summary};
 
 use super::csv::Csv;
 use super::number;
 use super::results::{Meta, Results};
+use crate::drift::{self, Drift};
 use crate::stats;
 
 /// Rows of a point's series at most: more than a plot can show.
@@ -16,6 +19,8 @@ const MOST_ROWS: usize = 1000;
 pub struct Replicated {
     /// Its metrics.
     pub summary: Summary,
+    /// What is predicted of ratios, where its scenario has `[world.drift]`.
+    pub drift: Option<Drift>,
     /// The digest of its decisions.
     pub digest: Digest,
     /// Why it ended, in a word.
@@ -27,31 +32,58 @@ pub struct Replicated {
 pub struct Point {
     /// The values of the swept keys, in the order of [`Meta::keys`].
     pub values: Vec<String>,
+    /// What its ratios were fitted to, or that they are uncalibrated; `None`: it has none.
+    pub drift: Option<String>,
     /// Replications, each with its number.
     pub runs: Vec<(u32, Replicated)>,
+}
+
+/// The column that says what ratios were fitted to.
+const CALIBRATION: &str = "drift";
+
+/// The metrics of ratios, where a result has them.
+pub(crate) fn ratios_of(meta: &Meta) -> &'static [Metric] {
+    if meta.drift.is_some() { drift::METRICS } else { &[] }
 }
 
 /// Puts the runs of all points into tables.
 #[must_use]
 pub fn tabulate(meta: Meta, points: &[Point]) -> Results {
-    let metrics = METRICS.iter().map(|metric| metric.name);
+    let ratios = ratios_of(&meta);
     let header = |columns: &[&str]| lead_header(&meta, columns);
-    let means = metrics.clone().flat_map(|name| [name.to_owned(), format!("{name}_hw")]);
+    let calibration = || meta.drift.iter().map(|_| CALIBRATION.to_owned());
+    let with_half = |metric: &Metric| [metric.name.to_owned(), format!("{}_hw", metric.name)];
+    let means = |metrics: &'static [Metric]| metrics.iter().flat_map(with_half);
+    let names = |metrics: &'static [Metric]| metrics.iter().map(|metric| metric.name.to_owned());
+    let by_staleness = || {
+        let columns = drift::STALENESS_COLUMNS.iter();
+        let columns = columns.flat_map(|name| [(*name).to_owned(), format!("{name}_hw")]);
+        Csv::new(header(&[CALIBRATION, "staleness"]).into_iter().chain(columns))
+    };
     let mut tables = Tables {
-        points: Csv::new(header(&["replications", "digest"]).into_iter().chain(means)),
+        points: Csv::new(
+            header(&["replications", "digest"])
+                .into_iter()
+                .chain(means(METRICS))
+                .chain(calibration())
+                .chain(means(ratios)),
+        ),
         runs: Csv::new(
             header(&["replication", "digest", "ended"])
                 .into_iter()
-                .chain(metrics.map(str::to_owned)),
+                .chain(names(METRICS))
+                .chain(calibration())
+                .chain(names(ratios)),
         ),
         histogram: Csv::new(header(&["staleness", "samples", "share"])),
         series: Csv::new(header(&["time_sec"]).into_iter().chain(Row::COLUMNS.map(str::to_owned))),
+        ratios: meta.drift.is_some().then(by_staleness),
     };
     for (ordinal, point) in points.iter().enumerate() {
         tables.add(ordinal, point);
     }
-    let Tables { points, runs, histogram, series } = tables;
-    Results { meta, points, runs, histogram, series }
+    let Tables { points, runs, histogram, series, ratios } = tables;
+    Results { meta, points, runs, histogram, series, ratios }
 }
 
 /// `point`, the swept keys, then `columns`.
@@ -66,6 +98,7 @@ struct Tables {
     runs: Csv,
     histogram: Csv,
     series: Csv,
+    ratios: Option<Csv>,
 }
 
 impl Tables {
@@ -75,17 +108,28 @@ impl Tables {
         let row = |cells: Vec<String>| lead.iter().cloned().chain(cells).collect::<Vec<_>>();
 
         let mut cells = vec![point.runs.len().to_string(), digest_of(&point.runs).to_string()];
-        for place in 0..METRICS.len() {
-            let estimate = stats::estimate(&values_of(&point.runs, place));
-            cells.push(number::cell(estimate.map(|estimate| estimate.mean)));
-            cells.push(number::cell(estimate.and_then(|estimate| estimate.half_width)));
+        let ratios = if self.ratios.is_some() { drift::METRICS.len() } else { 0 };
+        for place in 0..METRICS.len() + ratios {
+            if place == METRICS.len() {
+                cells.push(point.drift.clone().unwrap_or_default());
+            }
+            cells.extend(estimated(&values_of(&point.runs, place)));
         }
         self.points.rows.push(row(cells));
 
         for (replication, run) in &point.runs {
             let mut cells = vec![replication.to_string(), run.digest.to_string(), run.ended.into()];
-            cells.extend(run.summary.values().map(|(_, value)| number::cell(value)));
+            let mut values = run.summary.values().map(|(_, value)| number::cell(value));
+            cells.extend(values.by_ref().take(METRICS.len()));
+            if self.ratios.is_some() {
+                cells.push(point.drift.clone().unwrap_or_default());
+                // A point may have none where others of the result have them.
+                cells.extend(values.chain(std::iter::repeat(String::new())).take(ratios));
+            }
             self.runs.rows.push(row(cells));
+        }
+        if let Some(table) = &mut self.ratios {
+            table.rows.extend(by_staleness(point).into_iter().map(row));
         }
 
         let counts = histogram_of(&point.runs);
@@ -105,6 +149,29 @@ impl Tables {
             }
         }
     }
+}
+
+/// The cells of a mean and of its half-width.
+fn estimated(values: &[f64]) -> [String; 2] {
+    let estimate = stats::estimate(values);
+    let half_width = estimate.and_then(|estimate| estimate.half_width);
+    [number::cell(estimate.map(|estimate| estimate.mean)), number::cell(half_width)]
+}
+
+/// A row for each staleness that tokens of any replication had: means over those that had it.
+fn by_staleness(point: &Point) -> Vec<Vec<String>> {
+    let of_runs = || point.runs.iter().filter_map(|(_, run)| run.drift.as_ref());
+    let rows = || of_runs().flat_map(|drift| &drift.by_staleness);
+    let known: BTreeSet<u32> = rows().map(|row| row.staleness).collect();
+    let row = |staleness: u32| {
+        let here = || rows().filter(move |row| row.staleness == staleness);
+        let columns = (0..drift::STALENESS_COLUMNS.len()).flat_map(|column| {
+            estimated(&here().filter_map(|row| row.values[column]).collect::<Vec<f64>>())
+        });
+        let lead = [point.drift.clone().unwrap_or_default(), staleness.to_string()];
+        lead.into_iter().chain(columns).collect()
+    };
+    known.into_iter().map(row).collect()
 }
 
 /// The values of one metric where it is defined.

@@ -7,7 +7,8 @@ use super::clients;
 use super::columns::Columns;
 use super::distribution::{Unit, optional, required};
 use super::resources::Resources;
-use super::{faults, serving};
+use super::{drift, faults, serving};
+use crate::drift::Model;
 use crate::rates::RateTable;
 use crate::world::settings::{
     Environment, Judge, JudgeLatency, StepTime, Trainer, Transfer, Weights, WorldConfig,
@@ -24,14 +25,23 @@ pub(super) const MOST_GPUS: u32 = 10_000;
 /// Gives the scheduling sections under some more assignments.
 pub(super) type Variant<'a> = &'a dyn Fn(&[String]) -> Result<Config, Diagnostics>;
 
-/// Reads `[world]`; gives the table of rates that it names, if it does, and which resources it says
-/// its loops take.
+/// What `[world]` says.
+pub(super) struct Read {
+    pub(super) config: WorldConfig,
+    /// The table of rates that it names, if it does.
+    pub(super) rates: Option<RateTable>,
+    /// Which resources its loops take.
+    pub(super) resources: Resources,
+    pub(super) drift: Option<Model>,
+}
+
+/// Reads `[world]`.
 pub(super) fn read(
     reader: &mut Reader<'_>,
     columns: &mut Columns<'_>,
     findings: &Findings,
     variant: Variant<'_>,
-) -> (WorldConfig, Option<RateTable>, Resources) {
+) -> Read {
     let mut world = reader.table("world");
     let mut resources = Resources::default();
     let serving = world.table("serving");
@@ -45,8 +55,9 @@ pub(super) fn read(
         weights: weights(world.table("weights"), columns),
         faults: faults::read(world.table("faults"), columns, variant),
     };
+    let drift = drift::read(&mut world);
     world.finish();
-    (config, rates, resources)
+    Read { config, rates, resources, drift }
 }
 
 fn environment(mut table: Reader<'_>, columns: &mut Columns<'_>) -> Environment {

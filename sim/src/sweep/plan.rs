@@ -9,6 +9,7 @@ use headway_shared::time::Span;
 
 use super::trouble::{self, Caught, Trouble, caught};
 use super::{Axis, grid, replicate, warm_up};
+use crate::drift::Model;
 use crate::report::results::{Kind, Meta, Results};
 use crate::report::tables::{Point, Replicated, tabulate};
 use crate::run::{Ended, RunFailure, RunOptions, RunResult, simulate};
@@ -142,6 +143,7 @@ impl Plan {
             seed: base.seed,
             replications: replications.len() as u32,
             keys,
+            drift: calibration(&points),
             plots: Vec::new(),
         };
         Self { meta, points, replications }
@@ -192,7 +194,8 @@ impl Plan {
         let mut trouble: Vec<Trouble> = Vec::new();
         let mut points = Vec::new();
         for (place, (planned, runs)) in self.points.iter().zip(runs).enumerate() {
-            let mut point = Point { values: planned.values.clone(), runs: Vec::new() };
+            let drift = planned.scenario.drift.as_ref().map(Model::calibration);
+            let mut point = Point { values: planned.values.clone(), drift, runs: Vec::new() };
             let mut courses = Vec::new();
             for (replication, run) in self.replications.clone().zip(runs) {
                 let mut note = |(what, fatal)| {
@@ -210,9 +213,10 @@ impl Plan {
                 if let Some(wrong) = trouble::wrong_with(&result) {
                     note(wrong);
                 }
-                let RunResult { summary, digest, ended, course, warm, .. } = result;
+                let RunResult { summary, digest, ended, course, warm, drift, .. } = result;
                 courses.extend(warm.then_some(course));
-                point.runs.push((replication, Replicated { summary, digest, ended: word(&ended) }));
+                let run = Replicated { summary, drift, digest, ended: word(&ended) };
+                point.runs.push((replication, run));
             }
             if let Some(what) = warm_up::too_short(&courses) {
                 let replication = self.replications.start;
@@ -222,6 +226,13 @@ impl Plan {
         }
         Ok(Outcome { results: tabulate(self.meta.clone(), &points), points, trouble })
     }
+}
+
+/// What the ratios of these points were fitted to: where one of them is uncalibrated, so is the
+/// result; `None` where none has ratios.
+fn calibration(points: &[Planned]) -> Option<String> {
+    let models = points.iter().filter_map(|point| point.scenario.drift.as_ref());
+    models.min_by_key(|model| model.calibrated_from.is_some()).map(Model::calibration)
 }
 
 /// The expression for the values of the only axis that make a point.

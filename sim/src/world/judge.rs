@@ -93,6 +93,11 @@ impl Judge {
         }
     }
 
+    /// The entity of the draws of the turn that a sample began with.
+    pub(super) fn entity(&self, sample: SampleId) -> Option<u64> {
+        self.samples.get(sample.0).map(|judged| judged.entity)
+    }
+
     /// A sample has left the ledger.
     pub(super) fn resolved(&mut self, sample: SampleId) {
         self.samples.remove(sample.0);

@@ -79,6 +79,8 @@ fn case(faulty: bool) -> impl Strategy<Value = Case> {
     (prop::collection::vec(any::<u32>(), 150), any::<bool>()).prop_map(move |(words, slots)| {
         let mut words = Words { words, next: 0 };
         let mut set = vec![format!("scenario.seed={}", words.below(1 << 20))];
+        // What follows the tokens of each sample must find all of them in every world.
+        set.extend(["sigma0=0.1", "a=0.01", "p=1.5"].map(|drift| format!("world.drift.{drift}")));
         let grouped = training(&mut set, &mut words, slots);
         serving(&mut set, &mut words);
         judging(&mut set, &mut words, slots);

@@ -1,7 +1,7 @@
 //! Lines of the log.
 
 use headway_shared::digest::Digest;
-use headway_shared::id::{PublicationId, ReplicaId};
+use headway_shared::id::{PublicationId, ReplicaId, StepId};
 use headway_shared::time::Span;
 use tracing::{error, info, warn};
 
@@ -26,6 +26,10 @@ pub(crate) enum Note {
     },
     /// A step ended.
     Step(StepSummary),
+    /// A step took too long.
+    StepGivenUp {
+        step: StepId,
+    },
     /// Weights have reached every replica; how long requests got a 503 for it.
     Published {
         publication: PublicationId,
@@ -119,6 +123,10 @@ impl Note {
                 "the run goes on where its record ends; what was in flight has failed"
             ),
             Self::Step(step) => log_step(step),
+            Self::StepGivenUp { step } => warn!(
+                target: "headway", step = step.0,
+                "a train step took longer than `train_timeout_sec` and is given up"
+            ),
             Self::Refused { counts } => {
                 info!(target: "headway", total = counts.total(), "requests refused: {counts}");
             }

@@ -43,45 +43,34 @@ pub(super) struct Place {
 pub(super) struct Book {
     /// The last step that was reported.
     pub(super) done: Option<Done>,
-    /// The newest weights that were reported, the newest last.
-    pub(super) weights: Vec<Place>,
-    /// The step before the last, to which a step goes back that counts as failed.
-    pub(super) before: Option<Done>,
+    /// The newest weights that were reported.
+    pub(super) weights: Option<Place>,
+    /// Those before them.
+    #[serde(default)]
+    older: Option<Place>,
+    /// The version, where no step is known: what a step started from that was undone.
+    #[serde(default)]
+    base: u32,
 }
-
-/// So many places are remembered.
-const MOST_PLACES: usize = 4;
 
 impl Book {
     /// The version that the trainer has reached; 0: no step was reported.
     pub(super) fn version(&self) -> u32 {
-        self.done.as_ref().map_or(0, |done| done.version + 1)
+        self.done.as_ref().map_or(self.base, |done| done.version + 1)
     }
 
-    /// A step is done.
-    pub(super) fn push(&mut self, done: Done) {
-        self.before = self.done.replace(done);
+    /// A version's weights are there.
+    pub(super) fn place(&mut self, version: u32, path: String) {
+        self.older = self.weights.replace(Place { version, path });
     }
 
-    /// The last step counts as failed, whatever the trainer made of it: its version never was.
-    pub(super) fn take_back(&mut self) {
-        self.done = self.before.take();
-        let version = self.version();
-        self.weights.retain(|place| place.version <= version);
-    }
-
-    /// Weights are in a place.
-    pub(super) fn put(&mut self, place: Place) {
-        self.weights.retain(|other| other.version != place.version);
-        self.weights.push(place);
-        self.weights.sort_by_key(|place| place.version);
-        let surplus = self.weights.len().saturating_sub(MOST_PLACES);
-        self.weights.drain(..surplus);
-    }
-
-    /// Where a version's weights are.
-    pub(super) fn place(&self, version: u32) -> Option<&Place> {
-        self.weights.iter().find(|place| place.version == version)
+    /// What was made of this version counts as failed.
+    pub(super) fn go_back(&mut self, version: u32) {
+        (self.done, self.base) = (None, version);
+        let newer = |place: &mut Place| place.version > version;
+        if self.weights.take_if(newer).is_some() {
+            self.weights = self.older.take();
+        }
     }
 
     /// Reads the file; where there is none, nothing was reported.
@@ -105,57 +94,5 @@ impl Book {
         fs::rename(&draft, path)?;
         let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
         File::open(folder.unwrap_or(Path::new(".")))?.sync_all()
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn done(step: u64, version: u32) -> Done {
-        Done { step, version, batch: format!("batch-{step}") }
-    }
-
-    #[test]
-    fn a_step_that_counts_as_failed_leaves_nothing_of_its_version() {
-        let dir = tempfile::tempdir().unwrap();
-        let path = dir.path().join("trainer.json");
-        let mut book = Book::read(&path).unwrap();
-        assert_eq!(book.version(), 0);
-        book.push(done(0, 0));
-        book.put(Place { version: 1, path: "/one".to_owned() });
-        let before = book.clone();
-        book.push(done(1, 1));
-        book.put(Place { version: 2, path: "/two".to_owned() });
-        book.write(&path).unwrap();
-        let mut book = Book::read(&path).unwrap();
-        assert_eq!((book.version(), book.place(2).is_some()), (2, true));
-        book.take_back();
-        assert_eq!((&book.done, &book.weights), (&before.done, &before.weights));
-        book.push(done(2, 1));
-        assert_eq!(book.version(), 2);
-        assert!(
-            book.place(2).is_none(),
-            "the weights of the failed step are not those of this one"
-        );
-    }
-
-    #[test]
-    fn few_places_are_remembered_and_the_newest_is_the_last() {
-        let mut book = Book::default();
-        for version in [3, 1, 2, 5, 4, 6] {
-            book.put(Place { version, path: format!("/{version}") });
-        }
-        let versions: Vec<u32> = book.weights.iter().map(|place| place.version).collect();
-        assert_eq!(versions, [3, 4, 5, 6]);
-    }
-
-    #[test]
-    fn a_damaged_file_is_an_error_that_says_what_to_do() {
-        let dir = tempfile::tempdir().unwrap();
-        let path = dir.path().join("trainer.json");
-        fs::write(&path, "{\"done\": 3").unwrap();
-        let error = Book::read(&path).unwrap_err().to_string();
-        assert!(error.contains("trainer.json") && error.contains("put back"), "{error}");
     }
 }

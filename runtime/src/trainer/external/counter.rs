@@ -10,7 +10,7 @@ use headway_shared::version::LearnerVersion;
 use serde_json::{Value, json};
 use tokio::sync::{mpsc, oneshot};
 
-use super::book::{Book, Done, Place};
+use super::book::{Book, Done};
 use super::desk::{Call, Denied, Pull, Report, Standing, Task, Written};
 use super::wire;
 use crate::clock::Clock;
@@ -78,7 +78,7 @@ impl Counter {
         mut commands: mpsc::Receiver<TrainerCommand>,
         mut calls: mpsc::Receiver<Call>,
     ) {
-        self.up().await;
+        self.say(self.up()).await;
         loop {
             self.hand_out();
             let timer = self.next_deadline().unwrap_or(Time::MAX);
@@ -95,26 +95,27 @@ impl Counter {
         }
     }
 
+    fn up(&self) -> TrainerEvent {
+        let checkpoint = LearnerVersion::new(self.book.version());
+        let step = self.book.done.as_ref().map(|done| StepId(done.step));
+        TrainerEvent::Up { checkpoint, step }
+    }
+
+    /// A step was made that counts as failed: whoever made it has another version now, and is told
+    /// what to load when it pulls.
+    fn go_back(&mut self, version: u32) {
+        let mut book = self.book.clone();
+        book.go_back(version);
+        if let Err(error) = self.keep(book.clone()) {
+            // The record says so, too, and a restart asks again.
+            tracing::error!(target: "headway", "the trainer: {error}");
+            self.book = book;
+        }
+    }
+
     async fn say(&self, event: TrainerEvent) {
         // Nobody listens where the run is over.
         let _ = self.events.send(event).await;
-    }
-
-    /// Says what the trainer has reached.
-    async fn up(&self) {
-        let checkpoint = LearnerVersion::new(self.book.version());
-        let step = self.book.done.as_ref().map(|done| StepId(done.step));
-        self.say(TrainerEvent::Up { checkpoint, step }).await;
-    }
-
-    /// The last step counts as failed. Where the file cannot say so, a restart does.
-    fn take_back(&mut self) {
-        let mut book = self.book.clone();
-        book.take_back();
-        if let Err(error) = book.write(&self.path) {
-            tracing::error!(target: "headway", "{}: {error}", self.path.display());
-        }
-        self.book = book;
     }
 
     async fn obey(&mut self, command: TrainerCommand) {
@@ -123,25 +124,21 @@ impl Counter {
                 let batch = wire::batch_name(learner, &samples);
                 let task = wire::step(&batch, learner, deploy, &loss, updates, &samples);
                 let version = learner.number();
-                if let Some(done) = self.book.done.as_ref().filter(|done| done.version == version) {
-                    if done.step == step.0 {
-                        let (ok, metrics) = (true, Vec::new());
-                        return self.say(TrainerEvent::StepEnded { step, ok, metrics }).await;
-                    }
-                    self.take_back();
+                if self.book.done.as_ref().is_some_and(|done| done.version >= version) {
+                    self.go_back(version);
                 }
                 self.step = Some(Step { step, version, batch, task, lease: None });
             }
             TrainerCommand::CancelStep { step } => {
-                self.step.take_if(|waiting| waiting.step == step);
-                if self.book.done.as_ref().is_some_and(|done| done.step == step.0) {
-                    self.take_back();
+                self.step.take_if(|held| held.step == step);
+                if let Some(done) = self.book.done.as_ref().filter(|done| done.step == step.0) {
+                    self.go_back(done.version);
                 }
-                self.up().await;
+                self.say(self.up()).await;
             }
             TrainerCommand::Save { publication, version } => {
                 let version = version.number();
-                match self.book.place(version) {
+                match self.book.weights.as_ref().filter(|place| place.version == version) {
                     Some(place) => self.say(saved(publication, &place.path)).await,
                     None => self.save = Some(Save { publication, version, lease: None }),
                 }
@@ -244,8 +241,9 @@ impl Counter {
     }
 
     fn other_version(&self, has: Option<u32>) -> Denied {
-        let (has, wants) = (has.unwrap_or(0), self.book.version());
-        let load = match self.book.weights.last() {
+        let has = has.unwrap_or(0);
+        let wants = self.step.as_ref().map_or(self.book.version(), |step| step.version);
+        let load = match &self.book.weights {
             Some(place) => format!("version {} is in {}", place.version, place.path),
             None => "no weights were reported yet: version 0 is what the run began with".to_owned(),
         };
@@ -303,9 +301,9 @@ impl Counter {
         let id = step.step;
         if ok {
             let mut book = self.book.clone();
-            book.push(Done { step: id.0, version, batch });
+            book.done = Some(Done { step: id.0, version, batch });
             if let Some(path) = weights {
-                book.put(Place { version: version + 1, path });
+                book.place(version + 1, path);
             }
             self.keep(book)?;
         }
@@ -335,9 +333,11 @@ impl Counter {
                 "there is no version {version}: the last reported step made version {newest}"
             )));
         }
-        if let Some(path) = &path {
+        if let Some(path) = &path
+            && self.book.weights.as_ref().is_none_or(|place| place.version <= version)
+        {
             let mut book = self.book.clone();
-            book.put(Place { version, path: path.clone() });
+            book.place(version, path.clone());
             self.keep(book)?;
         }
         let Some(save) = self.save.take_if(|save| save.version == version) else {
@@ -366,7 +366,7 @@ impl Counter {
         let lease = lease.filter(|lease| lease.until > now);
         Standing {
             version: self.book.version(),
-            weights: self.book.weights.last().map(|place| (place.version, place.path.clone())),
+            weights: self.book.weights.as_ref().map(|place| (place.version, place.path.clone())),
             leased: lease.map(|lease| (lease.name.clone(), lease.trainer.clone())),
             step: self.step.is_some(),
         }

@@ -39,6 +39,27 @@ impl Axis {
         axis
     }
 
+    /// Logarithms of ratios, marked with the ratios: from below `low` to above `high`, which lie on
+    /// both sides of 1.
+    pub(crate) fn ratios(label: &str, low: f64, high: f64) -> Axis {
+        let (low, high) = (low.max(1e-6), high.clamp(1.0, 1e12));
+        let marks = if high / low < 2.0 { even_marks(low, high) } else { round_marks(low, high) };
+        let ticks: Vec<(f64, String)> =
+            marks.into_iter().map(|at| (libm::log(at), number::short(Some(at)))).collect();
+        let range = (ticks[0].0, ticks[ticks.len() - 1].0);
+        // What lies side by side needs room for its name.
+        let room = (range.1 - range.0) / 14.0;
+        let (mut kept, last): (Vec<(f64, String)>, usize) = (Vec::new(), ticks.len() - 1);
+        for (place, tick) in ticks.into_iter().enumerate() {
+            let apart = kept.last().is_none_or(|before| tick.0 - before.0 >= room);
+            if apart || place == last || tick.1 == "1" {
+                kept.retain(|before| tick.0 - before.0 >= room || before.1 == "1");
+                kept.push(tick);
+            }
+        }
+        Axis { label: label.into(), range, ticks: kept }
+    }
+
     /// A share from 0 to 100%.
     pub(crate) fn share(label: &str) -> Axis {
         let ticks = [0.0, 0.25, 0.5, 0.75, 1.0];
@@ -71,6 +92,25 @@ impl Axis {
     }
 }
 
+/// Evenly spaced ratios from below `low` to above `high`.
+fn even_marks(low: f64, high: f64) -> Vec<f64> {
+    let step = nice_step((high - low).max(1e-4), 7);
+    let first = libm::floor((low - 1.0) / step + 1e-9);
+    let last = libm::ceil((high - 1.0) / step - 1e-9).max(first + 1.0);
+    (0..=(last - first) as u32).map(|mark| 1.0 + (first + f64::from(mark)) * step).collect()
+}
+
+/// Round ratios from below `low` to above `high`.
+fn round_marks(low: f64, high: f64) -> Vec<f64> {
+    const ROUND: [f64; 6] = [1.0, 1.5, 2.0, 3.0, 5.0, 7.0];
+    let all: Vec<f64> = (-6..=12)
+        .flat_map(|power| ROUND.map(|round| round * libm::pow(10.0, f64::from(power))))
+        .collect();
+    let first = all.iter().rposition(|mark| *mark <= low * (1.0 + 1e-9)).unwrap_or(0);
+    let last = all.iter().position(|mark| *mark >= high * (1.0 - 1e-9)).unwrap_or(all.len() - 1);
+    all[first..=last.max(first + 1)].to_vec()
+}
+
 /// A name of at most `room` letters.
 fn cut(name: &str, room: usize) -> String {
     if name.chars().count() <= room {
@@ -101,6 +141,16 @@ mod tests {
         assert_eq!(names(&Axis::from_zero("", 0.93, 5)), ["0", "0.2", "0.4", "0.6", "0.8", "1"]);
         assert_eq!(names(&Axis::from_zero("", 1234.0, 4)), ["0", "500", "1,000", "1,500"]);
         assert_eq!(names(&Axis::from_zero("", 4.0, 4)), ["0", "1", "2", "3", "4"]);
+    }
+
+    #[test]
+    fn ratios_are_marked_where_they_are_round_and_reach_beyond_both_ends() {
+        let near_one = Axis::ratios("", 0.985, 1.12);
+        assert_eq!(names(&near_one), ["0.98", "1", "1.02", "1.04", "1.06", "1.08", "1.1", "1.12"]);
+        let wide = Axis::ratios("", 0.9, 38.0);
+        assert!(wide.range.0 <= libm::log(0.9) && wide.range.1 >= libm::log(38.0));
+        assert!(names(&wide).contains(&"1") && names(&wide).len() < 12, "{:?}", names(&wide));
+        assert!(Axis::ratios("", 1.0, 1.0).range.1 > 0.0);
     }
 
     #[test]

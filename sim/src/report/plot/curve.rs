@@ -138,6 +138,16 @@ impl<'a> Curve<'a> {
         &self.results.histogram
     }
 
+    /// What ratios were fitted to, or that they are uncalibrated; `None`: there are none.
+    pub(crate) fn drift(&self) -> Option<&'a str> {
+        self.results.meta.drift.as_deref()
+    }
+
+    /// Ratios by staleness.
+    pub(crate) fn ratios(&self) -> Option<&'a Csv> {
+        self.results.ratios.as_ref()
+    }
+
     /// Gauges over time.
     pub(crate) fn series(&self) -> &'a Csv {
         &self.results.series

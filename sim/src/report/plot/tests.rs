@@ -3,6 +3,7 @@ use headway_shared::digest::mix;
 use headway_shared::metrics::{METRICS, Row};
 
 use super::*;
+use crate::drift;
 use crate::report::csv::Csv;
 use crate::report::number;
 use crate::report::results::Meta;
@@ -22,6 +23,7 @@ fn meta(kind: Kind, keys: &[&str]) -> Meta {
         seed: 1,
         replications: 8,
         keys: keys.iter().map(|key| (*key).to_owned()).collect(),
+        drift: None,
         plots: Vec::new(),
     }
 }
@@ -102,7 +104,8 @@ fn results(kind: Kind, keys: &[&str], settings: &[&[&str]]) -> Results {
             ]));
         }
     }
-    Results { meta: meta(kind, keys), points, runs: table(&[]), histogram, series }
+    let meta = meta(kind, keys);
+    Results { meta, points, runs: table(&[]), histogram, series, ratios: None }
 }
 
 fn sweep() -> Results {
@@ -134,6 +137,31 @@ fn a_grid_has_one_set_of_pictures_for_each_value_of_its_other_key() {
 }
 
 #[test]
+fn ratios_have_pictures_where_they_are_predicted_and_every_one_says_what_they_rest_on() {
+    for (words, title) in [("uncalibrated", true), ("calibrated from run.db", false)] {
+        let mut sweep = sweep();
+        sweep.meta.drift = Some(words.into());
+        let mut run = results(Kind::Run, &[], &[&[]]);
+        run.meta.drift = Some(words.into());
+        run.ratios = Some(Csv::new(["point", "staleness", "learner_rollout_p99"]));
+        let rows = ["0", "1", "2"].map(|staleness| ["0", staleness, "1.5"].map(str::to_owned));
+        run.ratios.as_mut().unwrap().rows = rows.map(Vec::from).to_vec();
+        let pictures = [draw(&sweep).unwrap(), draw(&run).unwrap()].concat();
+        let ratios: Vec<&Picture> = pictures
+            .iter()
+            .filter(|picture| ["ratios", "effective", "ratio-staleness"].contains(&&*picture.name))
+            .collect();
+        assert_eq!(ratios.len(), 3);
+        for picture in ratios {
+            let heading = picture.svg.split("<title>").nth(1).unwrap();
+            let heading = heading.split("</title>").next().unwrap();
+            assert_eq!(heading.contains("(uncalibrated)"), title, "{heading}");
+        }
+    }
+    assert!(draw(&sweep()).unwrap().iter().all(|picture| picture.name != "ratios"));
+}
+
+#[test]
 fn undefined_metrics_leave_gaps_and_no_error() {
     let mut sweep = sweep();
     for row in &mut sweep.points.rows {
@@ -153,6 +181,12 @@ fn what_is_plotted_is_a_metric_or_a_gauge() {
     let plotted = [&staleness::METRICS[..], &throughput::IDLE, &refusals::METRICS].concat();
     for (name, _) in plotted {
         assert!(metrics.contains(&name), "{name}");
+    }
+    for (name, _) in [&ratios::QUANTILES[..], &ratios::EFFECTIVE].concat() {
+        assert!(drift::METRICS.iter().any(|metric| metric.name == name), "{name}");
+    }
+    for (name, _) in ratios::QUANTILES {
+        assert!(drift::STALENESS_COLUMNS.contains(&name), "{name}");
     }
     for part in STALENESS_PARTS {
         assert!(metrics.contains(&format!("staleness_part_{part}").as_str()), "{part}");

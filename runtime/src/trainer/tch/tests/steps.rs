@@ -94,10 +94,11 @@ impl Bench {
         let publication = PublicationId(self.publications);
         let version = LearnerVersion::new(version);
         match self.tell(TrainerCommand::Save { publication, version }) {
-            TrainerEvent::Saved {
-                publication: of,
-                weights: crate::engine::Export::Tensors(weights),
-            } if of == publication => Some(weights),
+            TrainerEvent::Saved { publication: of, weights: Export::Tensors(weights) }
+                if of == publication =>
+            {
+                Some(weights)
+            }
             TrainerEvent::SaveFailed { publication: of } if of == publication => None,
             other => panic!("{other:?}"),
         }

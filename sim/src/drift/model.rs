@@ -1,0 +1,123 @@
+//! `[world.drift]`: the parameters, and what follows from them alone.
+
+/// What a scenario says about importance ratios.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Model {
+    /// What it was fitted to; `None`: to nothing, and all that comes of it is uncalibrated.
+    pub calibrated_from: Option<String>,
+    /// The stretches of training, by the learner version at which they begin; the first at 0.
+    pub stretches: Vec<Stretch>,
+    /// The population of tokens.
+    pub tokens: Tokens,
+    /// Share of samples whose recorded log-probabilities are those of the next token.
+    pub shifted_share: f64,
+    /// Share of samples whose recorded log-probabilities are 0 from some token on.
+    pub padded_share: f64,
+    /// Tokens of a sample that are drawn one by one.
+    pub sampled_tokens: u32,
+}
+
+/// The law of a stretch of training.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Stretch {
+    /// The learner version at which it begins.
+    pub from_step: u32,
+    /// Standard deviation of a log-ratio at k = 0, in nats.
+    pub sigma0: f64,
+    /// Variance of a log-ratio that one version adds, in nats².
+    pub a: f64,
+    /// How the variance grows with the versions between: 1 (a random walk) to 2 (straight on).
+    pub p: f64,
+}
+
+/// How likely the tokens are that the policy generates.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Tokens {
+    /// Mean of -log(probability) of a generated token, in nats: the policy's entropy per token.
+    pub entropy: f64,
+    /// The exponent of a token's scale, `(1 - probability)^tail`.
+    pub tail: f64,
+}
+
+/// The marking of everything that no fit stands behind.
+const UNCALIBRATED: &str = "uncalibrated";
+
+impl Model {
+    /// The stretch that a train step belongs to which starts from this learner version.
+    #[must_use]
+    pub fn stretch(&self, learner: u32) -> Option<(usize, &Stretch)> {
+        self.stretches.iter().enumerate().rev().find(|(_, stretch)| stretch.from_step <= learner)
+    }
+
+    /// `uncalibrated`, or what it was fitted to.
+    #[must_use]
+    pub fn calibration(&self) -> String {
+        match &self.calibrated_from {
+            Some(source) => format!("calibrated from {source}"),
+            None => UNCALIBRATED.into(),
+        }
+    }
+
+    /// The same model as far as it decides what a run gives: texts are no part of that.
+    #[must_use]
+    pub fn without_texts(&self) -> Self {
+        Self { calibrated_from: None, ..self.clone() }
+    }
+}
+
+impl Stretch {
+    /// `sigma²(k)`: the variance of learner/rollout's logarithm over all tokens `k` versions old.
+    #[must_use]
+    pub fn variance(&self, k: f64) -> f64 {
+        self.sigma0 * self.sigma0 + self.moved(k)
+    }
+
+    /// `a |k|^p`: what the policy has moved over `k` versions.
+    #[must_use]
+    pub fn moved(&self, k: f64) -> f64 {
+        if k == 0.0 { 0.0 } else { self.a * libm::pow(k.abs(), self.p) }
+    }
+}
+
+impl Tokens {
+    /// The mean of `(1 - probability)^n`. -log(probability) is exponential with mean `entropy`, so
+    /// that 1 - probability has the Beta(1, 1/entropy) distribution.
+    #[must_use]
+    pub fn moment(&self, n: f64) -> f64 {
+        if n == 0.0 {
+            return 1.0;
+        }
+        let rate = 1.0 / self.entropy;
+        libm::exp(libm::lgamma(n + 1.0) + libm::lgamma(rate + 1.0) - libm::lgamma(n + rate + 1.0))
+    }
+
+    /// The mean of the fourth power of a token's scale; the mean of its square is 1.
+    #[must_use]
+    pub fn scale_fourth(&self) -> f64 {
+        let square = self.moment(2.0 * self.tail);
+        self.moment(4.0 * self.tail) / (square * square)
+    }
+
+    /// The kurtosis (3 for a normal law) of the log-ratios of tokens of one age, where they are
+    /// small: three times the mean fourth power of the scale.
+    #[must_use]
+    pub fn kurtosis(&self) -> f64 {
+        3.0 * self.scale_fourth()
+    }
+
+    /// What the scale of a token is divided by, so that scales have a mean square of 1.
+    #[must_use]
+    pub fn norm(&self) -> f64 {
+        libm::sqrt(self.moment(2.0 * self.tail))
+    }
+
+    /// The scale of a token with this 1 - probability, before it is divided by the norm.
+    #[must_use]
+    pub fn raw_scale(&self, unlikely: f64) -> f64 {
+        match self.tail {
+            0.0 => 1.0,
+            1.0 => unlikely,
+            tail => libm::pow(unlikely, tail),
+        }
+    }
+}

@@ -1,0 +1,327 @@
+//! Watches a run and predicts the ratios of what it trains.
+
+use std::collections::BTreeMap;
+
+use headway_shared::action::Action;
+use headway_shared::config::Correction;
+use headway_shared::core::{Fate, Resolved, Sample, Scheduler, Stage};
+use headway_shared::id::{ReplicaId, SampleId};
+use headway_shared::input::{Input, Segment};
+use headway_shared::metrics::{Metric, Summary};
+use headway_shared::ratio::{
+    self, Baseline, Ends, LogProbs, Loss, Member, Term, Token, advantages, effective_share,
+};
+
+use super::maximum::Undrawn;
+use super::metrics::{self, STALENESS_COLUMNS};
+use super::model::{Model, Stretch};
+use super::population::{Log, Population, Quantiles};
+use super::segments::Segments;
+use super::sequence::{Ages, Fault, Sequence, draw};
+use crate::kernel::random::{Component, Key};
+
+/// Tokens this many versions old and older share a row.
+const OLDEST: u32 = 64;
+
+/// The ratios of which only quantiles are kept.
+pub(super) const OTHERS: [Ends; 3] =
+    [Ends::LearnerDeploy, Ends::DeployRollout, Ends::LearnerProximal];
+
+/// What is predicted of one run, from its warm-up on.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Drift {
+    /// By staleness in versions, the youngest first; tokens of 64 versions and more are in one row.
+    pub by_staleness: Vec<OfStaleness>,
+}
+
+/// What is predicted of the tokens of one staleness.
+#[derive(Clone, Debug, PartialEq)]
+pub struct OfStaleness {
+    /// Learner versions between the token and its train step.
+    pub staleness: u32,
+    /// By [`STALENESS_COLUMNS`].
+    pub values: [Option<f64>; STALENESS_COLUMNS.len()],
+}
+
+/// Everything that a prediction is computed from: sums since the last reset.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Sums {
+    /// learner/rollout.
+    pub(super) learner: Population,
+    /// The ratios with other ends, by [`OTHERS`].
+    pub(super) others: [Quantiles; OTHERS.len()],
+    /// Sum of the sizes of proximal/rollout's logarithm.
+    pub(super) differences: f64,
+    pub(super) by_staleness: BTreeMap<u32, Part>,
+    pub(super) changed: Changed,
+    pub(super) sequences: u64,
+    /// Sequences all of whose tokens the correction left without a gradient.
+    pub(super) lost_sequences: u64,
+    /// Sums of the tokens' ratios and of their squares, those left out that have no gradient; and
+    /// the number of all: of samples that the judge did not mask.
+    pub(super) kept: [f64; 2],
+    pub(super) unmasked_tokens: u64,
+    pub(super) unmasked_samples: u64,
+    /// Sum over train steps of the effective share of their sequences, and the steps.
+    pub(super) effective_sequences: f64,
+    pub(super) steps: u64,
+}
+
+/// The tokens of one staleness.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Part {
+    pub(super) learner: Population,
+    pub(super) differences: f64,
+    pub(super) changed: Changed,
+    undrawn: Undrawn,
+}
+
+/// Tokens that the correction changed.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Changed {
+    /// Clipped, truncated or masked.
+    pub(super) any: u64,
+    /// Truncated or masked, by a weight before the loss or in it.
+    pub(super) weight: u64,
+}
+
+/// Follows a run as the metrics' observer does.
+#[derive(Debug)]
+pub(crate) struct Observer {
+    model: Model,
+    key: Key,
+    replicas: u32,
+    segments: Segments,
+    /// What serving held when the present train step started.
+    deploy: Option<u32>,
+    baseline: Baseline,
+    sums: Sums,
+    drawn: Sequence,
+}
+
+impl Observer {
+    /// An observer of a run in a world that never has more replicas than this.
+    pub(crate) fn new(model: &Model, key: Key, replicas: u32) -> Self {
+        Self {
+            model: model.clone(),
+            key,
+            replicas,
+            segments: Segments::default(),
+            deploy: None,
+            baseline: Baseline::default(),
+            sums: Sums::default(),
+            drawn: Sequence::default(),
+        }
+    }
+
+    /// `core` has handled `input`, and gave `actions`. `entity` names the draws of a sample.
+    pub(crate) fn observe(
+        &mut self,
+        input: &Input,
+        actions: &[Action],
+        core: &Scheduler,
+        entity: impl Fn(SampleId) -> Option<u64>,
+    ) {
+        self.segments.observe(input, actions);
+        self.train(core, entity);
+        for resolved in core.resolved() {
+            self.segments.take(resolved.sample.id);
+        }
+        if actions.iter().any(|action| matches!(action, Action::StartStep { .. })) {
+            let held = (0..self.replicas).filter_map(|replica| core.replica(ReplicaId(replica)));
+            let held = held.filter(|replica| replica.up);
+            self.deploy = held.map(|replica| replica.deploy.number()).max();
+        }
+    }
+
+    /// Forgets what was counted until now, the end of the warm-up.
+    pub(crate) fn reset(&mut self) {
+        self.sums = Sums::default();
+    }
+
+    /// The prediction; the metrics of the run are extended by those of the ratios.
+    pub(crate) fn finish(&self, summary: Summary) -> (Summary, Drift) {
+        let largest = |(&staleness, part): (&u32, &Part)| {
+            let uniform = self.key.stream(Component::Extreme, u64::from(staleness)).uniform();
+            let undrawn = part.undrawn.largest(&self.model.tokens, uniform);
+            part.learner.max_log().into_iter().chain(undrawn).reduce(f64::max)
+        };
+        let maxima: Vec<Option<f64>> = self.sums.by_staleness.iter().map(largest).collect();
+        let rows = self.sums.by_staleness.iter().zip(&maxima);
+        let by_staleness = rows
+            .map(|((&staleness, part), &max)| OfStaleness {
+                staleness,
+                values: metrics::of_staleness(part, max),
+            })
+            .collect();
+        let max = maxima.into_iter().flatten().reduce(f64::max);
+        let hours = summary.get("duration_seconds").map(|seconds| seconds / 3600.0);
+        let totals = metrics::Totals { sums: &self.sums, max, hours };
+        let values: Vec<(&'static Metric, Option<f64>)> = metrics::values(&totals).collect();
+        (summary.with(values), Drift { by_staleness })
+    }
+
+    /// The samples of a train step that has made a version.
+    fn train(&mut self, core: &Scheduler, entity: impl Fn(SampleId) -> Option<u64>) {
+        let trained = |resolved: &&Resolved| resolved.fate == Fate::Trained;
+        let batch: Vec<&Sample> =
+            core.resolved().iter().filter(trained).map(|resolved| &resolved.sample).collect();
+        if batch.is_empty() {
+            return;
+        }
+        let training = &core.config().policy_training;
+        let rule = Loss::of(training);
+        let updates = training.updates_per_step.max(1) as usize;
+        let chunk = batch.len().div_ceil(updates.min(batch.len())).max(1);
+        let advantages = advantages(&members(&batch), &mut self.baseline);
+        let mut logs = Vec::with_capacity(batch.len());
+        for (place, (sample, advantage)) in batch.iter().zip(advantages).enumerate() {
+            let learner = sample.learner(Stage::TrainStarted).number();
+            let within = (place / chunk) as f64 / updates as f64;
+            let ages = Ages { learner, deploy: self.deploy, within };
+            let segments = whole(self.segments.take(sample.id), sample);
+            let of = entity(sample.id).unwrap_or(sample.id.0);
+            self.sample(&ages, &segments, of, Trained { rule, advantage, masked: sample.masked });
+            logs.push(self.drawn.learner);
+        }
+        self.sums.effective_sequences += effective_share(&logs);
+        self.sums.steps += 1;
+    }
+
+    fn sample(&mut self, ages: &Ages, segments: &[Segment], entity: u64, trained: Trained) {
+        let Self { model, sums, drawn, key, .. } = self;
+        let Some((_, law)) = model.stretch(ages.learner) else { return };
+        draw(model, law, segments, ages, key.stream(Component::Token, entity), drawn);
+        let terms = trained.terms(drawn);
+        let by_weight = trained.by_weight(drawn, &terms);
+        let lost = |term: &Term| term.clipped && term.gradient == 0.0;
+        for (place, (token, &weight)) in drawn.tokens.iter().zip(&drawn.weights).enumerate() {
+            let changed = [terms[place].clipped, by_weight[place]];
+            sums.add(token, weight, ages.deploy.is_some(), changed);
+            if !trained.masked {
+                sums.keep(Ends::LearnerRollout.log_ratio(token), weight, !lost(&terms[place]));
+            }
+        }
+        sums.sequences += 1;
+        sums.lost_sequences += u64::from(terms.iter().all(lost));
+        sums.unmasked_samples += u64::from(!trained.masked);
+        sums.undrawn(law, segments, ages, drawn);
+    }
+}
+
+impl Sums {
+    /// Adds a token: whether the correction changed it, and whether by its weight.
+    fn add(&mut self, token: &Token, weight: u64, deployed: bool, [any, by_weight]: [bool; 2]) {
+        for (ends, quantiles) in OTHERS.into_iter().zip(&mut self.others) {
+            if deployed || ends == Ends::LearnerProximal {
+                quantiles.add(ends.log_ratio(token), weight);
+            }
+        }
+        let learner = Log::new(Ends::LearnerRollout.log_ratio(token));
+        let part = self.by_staleness.entry(token.staleness.min(OLDEST)).or_default();
+        self.learner.add(learner, weight);
+        part.learner.add(learner, weight);
+        let difference = weight as f64 * (token.proximal - token.rollout).abs();
+        self.differences += difference;
+        part.differences += difference;
+        for changed in [&mut self.changed, &mut part.changed] {
+            changed.any += if any { weight } else { 0 };
+            changed.weight += if by_weight { weight } else { 0 };
+        }
+    }
+
+    /// Counts a token of a sample that its judge did not mask, with its log-ratio.
+    fn keep(&mut self, log: f64, weight: u64, has_gradient: bool) {
+        self.unmasked_tokens += weight;
+        if has_gradient {
+            let ratio = Log::new(log).ratio();
+            self.kept[0] += weight as f64 * ratio;
+            self.kept[1] += weight as f64 * ratio * ratio;
+        }
+    }
+
+    /// Counts the tokens that were not drawn, for the largest ratio.
+    fn undrawn(&mut self, law: &Stretch, segments: &[Segment], ages: &Ages, drawn: &Sequence) {
+        let shifted = drawn.fault == Some(Fault::Shifted);
+        for (segment, &count) in segments.iter().zip(&drawn.undrawn) {
+            let age = ages.learner.saturating_sub(segment.version.number());
+            if let Some(part) = self.by_staleness.get_mut(&age.min(OLDEST)) {
+                part.undrawn.add(law.variance(f64::from(age) + ages.within), count, shifted);
+            }
+        }
+    }
+}
+
+/// How a sample is trained on.
+#[derive(Clone, Copy, Debug)]
+struct Trained {
+    rule: Loss,
+    advantage: f64,
+    masked: bool,
+}
+
+impl Trained {
+    /// The terms of the tokens that were drawn, by the reference of the corrections.
+    fn terms(&self, drawn: &Sequence) -> Vec<Term> {
+        self.terms_of(drawn, &column(drawn, |token| token.learner))
+    }
+
+    /// Which tokens have a weight that is truncated or masked, whatever PPO's clipping does.
+    fn by_weight(&self, drawn: &Sequence, terms: &[Term]) -> Vec<bool> {
+        let weighs = matches!(
+            self.rule.correction,
+            Correction::Tis | Correction::Icepop | Correction::SequenceMask
+        );
+        let moved = |token: &Token| token.learner != token.proximal;
+        let clipped = |terms: &[Term]| terms.iter().map(|term| term.clipped).collect();
+        match (weighs, drawn.tokens.iter().any(moved)) {
+            (false, _) => vec![false; terms.len()],
+            (true, false) => clipped(terms),
+            // Where the learner is the proximal policy, PPO clips nothing.
+            (true, true) => clipped(&self.terms_of(drawn, &column(drawn, |t| t.proximal))),
+        }
+    }
+
+    /// Where a correction goes by the mean over the sequence, the tokens that were drawn are given
+    /// that of the whole sequence.
+    fn terms_of(&self, drawn: &Sequence, learner: &[f64]) -> Vec<Term> {
+        let proximal = column(drawn, |token| token.proximal);
+        let below = |top: &[f64], sum: f64| -> Vec<f64> {
+            top.iter().map(|top| top - sum / drawn.length.max(1) as f64).collect()
+        };
+        let rollout = match self.rule.correction {
+            Correction::Gspo => below(learner, drawn.learner),
+            Correction::SequenceMask => below(&proximal, drawn.proximal),
+            _ => column(drawn, |token| token.rollout),
+        };
+        let of = LogProbs { learner, proximal: &proximal, rollout: &rollout };
+        ratio::terms(&self.rule, self.advantage, of)
+    }
+}
+
+fn column(drawn: &Sequence, of: impl Fn(&Token) -> f64) -> Vec<f64> {
+    drawn.tokens.iter().map(of).collect()
+}
+
+/// The segments of a sample, whose tokens are all of its own.
+fn whole(segments: Vec<Segment>, sample: &Sample) -> Vec<Segment> {
+    let tokens = segments.iter().fold(0_u32, |sum, segment| sum.saturating_add(segment.tokens));
+    debug_assert_eq!(tokens, sample.tokens, "{} has other segments", sample.id);
+    if tokens == sample.tokens {
+        return segments;
+    }
+    vec![Segment { version: sample.head, tokens: sample.tokens }]
+}
+
+/// As the trainer sees a batch: groups and lone samples do not share numbers.
+fn members(batch: &[&Sample]) -> Vec<Member> {
+    let member = |(place, sample): (usize, &&Sample)| Member {
+        group: match sample.group {
+            Some(group) => group.0 << 1,
+            None => (place as u64) << 1 | 1,
+        },
+        reward: f64::from(sample.score) / 1e6,
+        masked: sample.masked,
+    };
+    batch.iter().enumerate().map(member).collect()
+}

@@ -1,0 +1,80 @@
+//! `[world.drift]` out of a scenario file.
+
+use headway_shared::config::Reader;
+
+use super::world::SHARE;
+use crate::drift::{Model, Stretch, Tokens};
+
+/// Standard deviations and variances beyond these are no drift that anything could be trained under.
+const SIGMA: std::ops::RangeInclusive<f64> = 0.0..=10.0;
+const VARIANCE: std::ops::RangeInclusive<f64> = 0.0..=100.0;
+/// From a random walk to a straight line: `a |s - t|^p` is a variance for no other power.
+const POWER: std::ops::RangeInclusive<f64> = 1.0..=2.0;
+
+/// Reads `[world.drift]`, if it is there.
+pub(super) fn read(world: &mut Reader<'_>) -> Option<Model> {
+    let mut table = world.optional_table("drift")?;
+    let source = table.string("calibrated_from", "");
+    if table.has("calibrated_from") && source.trim().is_empty() {
+        table.error(
+            "calibrated_from",
+            "`calibrated_from` says nothing",
+            "write what the numbers were fitted to, or leave the key out: then they are marked \
+             uncalibrated",
+        );
+    }
+    for (key, example) in [("sigma0", "0.03"), ("a", "0.005"), ("p", "1.6")] {
+        table.require(key, example);
+    }
+    let first = Stretch {
+        from_step: 0,
+        sigma0: table.float("sigma0", 0.0, SIGMA),
+        a: table.float("a", 0.0, VARIANCE),
+        p: table.float("p", 1.0, POWER),
+    };
+    let model = Model {
+        calibrated_from: (!source.trim().is_empty()).then_some(source),
+        stretches: stretches(&mut table, first),
+        tokens: Tokens {
+            entropy: table.float("token_entropy", 0.5, 0.01..=10.0),
+            tail: table.float("tail", 1.0, 0.0..=2.0),
+        },
+        shifted_share: table.float("shifted_share", 0.0, SHARE),
+        padded_share: table.float("padded_share", 0.0, SHARE),
+        sampled_tokens: table.u32("sampled_tokens", 16, 1..=100_000),
+    };
+    if model.shifted_share + model.padded_share > 1.0 {
+        table.error(
+            "padded_share",
+            "`shifted_share` and `padded_share` are more than 1 together",
+            "a sample has one of the two faults: lower one of them",
+        );
+    }
+    table.finish();
+    Some(model)
+}
+
+/// The stretches of training: the first, and those of `windows`, in order.
+fn stretches(table: &mut Reader<'_>, first: Stretch) -> Vec<Stretch> {
+    let mut stretches = vec![first];
+    for mut window in table.tables("windows") {
+        window.require("from_step", "200");
+        let from_step = window.u32("from_step", 1, 1..=u32::MAX);
+        let before = stretches.last().map_or(0, |stretch| stretch.from_step);
+        if window.has("from_step") && from_step <= before {
+            window.error(
+                "from_step",
+                format!("this window begins at step {from_step}, the one before it at {before}"),
+                "write the windows in the order of training, each with a later `from_step`",
+            );
+        }
+        stretches.push(Stretch {
+            from_step,
+            sigma0: window.float("sigma0", first.sigma0, SIGMA),
+            a: window.float("a", first.a, VARIANCE),
+            p: window.float("p", first.p, POWER),
+        });
+        window.finish();
+    }
+    stretches
+}
