@@ -9,9 +9,10 @@ fetch:
 	scripts/libtorch.sh
 	scripts/openai_client.sh
 
-# With the feature `torch` and without it.
+# The simulator alone, then with the live runtime, then with libtorch.
 lint:
 	cargo fmt --all --check
+	cargo clippy -p headway --no-default-features --locked -- -D warnings
 	cargo clippy --workspace --all-targets --locked -- -D warnings
 	cargo clippy -p headway-runtime -p headway --features torch --all-targets --locked -- -D warnings
 

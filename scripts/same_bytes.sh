@@ -11,7 +11,8 @@ target=${CARGO_TARGET_DIR:-target}
 # As the tests have built it.
 cargo build --locked --features torch --bin headway
 cp "$target/debug/headway" "$out/dev"
-cargo build --locked --bin headway --release
+# The simulator alone: it makes the same bytes with and without the live runtime.
+cargo build --locked --no-default-features --bin headway --release
 cp "$target/release/headway" "$out/release"
 
 sweep() { # BINARY JOBS NAME

@@ -1,13 +1,17 @@
 //! One module per subcommand.
 
+#[cfg(feature = "live")]
 pub(crate) mod check;
 pub(crate) mod compare;
+#[cfg(feature = "live")]
 pub(crate) mod doctor;
+#[cfg(feature = "live")]
 pub(crate) mod environment;
 pub(crate) mod import;
 pub(crate) mod plan;
 pub(crate) mod plot;
 pub(crate) mod replay;
+#[cfg(feature = "live")]
 pub(crate) mod run;
 pub(crate) mod simulate;
 pub(crate) mod sweep;

@@ -5,9 +5,11 @@ use headway_sim::compare::Difference;
 use headway_sim::report::number;
 use headway_sim::report::results::Results;
 
+#[cfg(feature = "live")]
 mod doctor;
 mod plan;
 
+#[cfg(feature = "live")]
 pub(crate) use doctor::doctor;
 pub(crate) use plan::plan;
 

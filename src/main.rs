@@ -3,6 +3,7 @@
 mod commands;
 mod failure;
 mod headline;
+#[cfg(feature = "live")]
 mod live;
 mod options;
 mod outcome;
@@ -15,9 +16,9 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
-use commands::{
-    check, compare, doctor, environment, import, plan, plot, replay, run, simulate, sweep,
-};
+#[cfg(feature = "live")]
+use commands::{check, doctor, environment, run};
+use commands::{compare, import, plan, plot, replay, simulate, sweep};
 use failure::Failure;
 
 /// Predict and control off-policy staleness in asynchronous RL.
@@ -39,10 +40,14 @@ enum Command {
     Plan(plan::Args),
     Plot(plot::Args),
     Replay(replay::Args),
+    #[cfg(feature = "live")]
     Check(check::Args),
     Import(import::Args),
+    #[cfg(feature = "live")]
     Doctor(doctor::Args),
+    #[cfg(feature = "live")]
     Run(run::Args),
+    #[cfg(feature = "live")]
     Environment(environment::Args),
 }
 
@@ -55,10 +60,14 @@ impl Command {
             Self::Plan(args) => plan::run(args),
             Self::Plot(args) => plot::run(args),
             Self::Replay(args) => replay::run(args),
+            #[cfg(feature = "live")]
             Self::Check(args) => check::run(args),
             Self::Import(args) => import::run(args),
+            #[cfg(feature = "live")]
             Self::Doctor(args) => doctor::run(args),
+            #[cfg(feature = "live")]
             Self::Run(args) => run::run(args),
+            #[cfg(feature = "live")]
             Self::Environment(args) => environment::run(args),
         }
     }

@@ -6,6 +6,7 @@ use std::path::Path;
 
 use headway_sim::report::csv::Csv;
 use headway_sim::report::plot::Learned;
+#[cfg(feature = "live")]
 pub(crate) use table::write;
 
 use crate::failure::Failure;
@@ -50,6 +51,7 @@ fn kind(name: &str) -> Option<String> {
     Some(kind.replace('-', " "))
 }
 
+#[cfg(feature = "live")]
 mod table {
     use std::collections::BTreeSet;
     use std::path::Path;

@@ -2,11 +2,10 @@
 
 use std::fs::File;
 use std::io::BufReader;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
-use headway_runtime::store::{self, StoreError, Stretch};
-use headway_shared::record::{DECISION_VERSION, Reader};
-use headway_shared::replay::{ReplayError, ReplayReport, replay};
+use headway_shared::record::Reader;
+use headway_shared::replay::{ReplayError, replay};
 
 use crate::failure::Failure;
 use crate::terminal;
@@ -25,8 +24,9 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
         let help = "name a record that `headway simulate --record` or a live run wrote";
         Failure::input(format!("{path}: {error}\nhelp: {help}"))
     };
-    if store::is_database(&args.record).map_err(|e| Failure::unreadable(&args.record, &e))? {
-        return replay_database(&args.record);
+    #[cfg(feature = "live")]
+    if database::replay(&args.record)? {
+        return Ok(());
     }
     let file =
         File::open(&args.record).map_err(|error| Failure::unreadable(&args.record, &error))?;
@@ -47,41 +47,57 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     }
 }
 
-/// The same for the database of a live run.
-fn replay_database(record: &Path) -> Result<(), Failure> {
-    let path = record.display();
-    match store::replay_stretches(record) {
-        Ok(replayed) => {
-            let verified = replayed.iter().any(|(_, report)| report.is_some());
-            for (stretch, report) in replayed {
-                terminal::data(&replayed_line(record, stretch, report))?;
-            }
-            let help = "verify it with a build of one of these decision versions";
-            let none =
-                || Failure::input(format!("{path}: no input could be verified\nhelp: {help}"));
-            verified.then_some(()).ok_or_else(none)
+/// Live runs.
+#[cfg(feature = "live")]
+mod database {
+    use std::path::Path;
+
+    use headway_runtime::store::{self, StoreError, Stretch};
+    use headway_shared::record::DECISION_VERSION;
+    use headway_shared::replay::ReplayReport;
+
+    use crate::failure::Failure;
+    use crate::terminal;
+
+    /// The same for the database of a live run; false: it is none.
+    pub(super) fn replay(record: &Path) -> Result<bool, Failure> {
+        let path = record.display();
+        if !store::is_database(record).map_err(|error| Failure::unreadable(record, &error))? {
+            return Ok(false);
         }
-        Err(StoreError::Replay(error)) => Err(Failure::broken(format!("{path}: {error}"))),
-        Err(error) => {
-            let help = "name the database of a run that this build can read";
-            Err(Failure::input(format!("{path}: {error}\nhelp: {help}")))
+        match store::replay_stretches(record) {
+            Ok(replayed) => {
+                let verified = replayed.iter().any(|(_, report)| report.is_some());
+                for (stretch, report) in replayed {
+                    terminal::data(&replayed_line(record, stretch, report))?;
+                }
+                let help = "verify it with a build of one of these decision versions";
+                let none =
+                    || Failure::input(format!("{path}: no input could be verified\nhelp: {help}"));
+                verified.then_some(true).ok_or_else(none)
+            }
+            Err(StoreError::Replay(error)) => Err(Failure::broken(format!("{path}: {error}"))),
+            Err(error) => {
+                let help = "name the database of a run that this build can read";
+                Err(Failure::input(format!("{path}: {error}\nhelp: {help}")))
+            }
         }
     }
-}
 
-fn replayed_line(record: &Path, stretch: Stretch, report: Option<ReplayReport>) -> String {
-    let path = record.display();
-    match report {
-        Some(report) => format!(
-            "{path}: {} inputs until {}, {} snapshots, the same decisions (digest {})\n",
-            report.decisions.inputs, report.end, report.snapshots, report.decisions.digest
-        ),
-        None => format!(
-            "{path}: inputs {} to {}: not verified; decision version {} decided them, and this \
-             build decides as version {DECISION_VERSION}\n",
-            stretch.from,
-            stretch.to.saturating_sub(1),
-            stretch.decision_version,
-        ),
+    fn replayed_line(record: &Path, stretch: Stretch, report: Option<ReplayReport>) -> String {
+        let path = record.display();
+        match report {
+            Some(report) => format!(
+                "{path}: {} inputs until {}, {} snapshots, the same decisions (digest {})\n",
+                report.decisions.inputs, report.end, report.snapshots, report.decisions.digest
+            ),
+            None => format!(
+                "{path}: inputs {} to {}: not verified; decision version {} decided them, and this \
+                 build decides as version {DECISION_VERSION}\n",
+                stretch.from,
+                stretch.to.saturating_sub(1),
+                stretch.decision_version,
+            ),
+        }
     }
 }
