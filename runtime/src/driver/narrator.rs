@@ -293,10 +293,8 @@ impl Narrator {
                         self.trouble(now, Trouble::TimedOut);
                     }
                 }
-                Action::Refuse { reason, .. } => {
-                    if self.refused.add(reason.index(), now) {
-                        self.sum_up_refusals(now);
-                    }
+                Action::Refuse { reason, .. } if self.refused.add(reason.index(), now) => {
+                    self.sum_up_refusals(now);
                 }
                 Action::Publish { publication, version } => {
                     self.publication = Some((publication, version.number()));

@@ -77,7 +77,9 @@ pub(super) fn truth(truth: &Truth, facts: &Facts<'_>) -> Result<bool, NoScore> {
         Truth::And(both) => Ok(self::truth(&both.0, facts)? && self::truth(&both.1, facts)?),
         Truth::Or(both) => Ok(self::truth(&both.0, facts)? || self::truth(&both.1, facts)?),
         Truth::SameText(both) => texts(both, |one, other| one == other),
-        Truth::SameTruth(both) => Ok(self::truth(&both.0, facts)? == self::truth(&both.1, facts)?),
+        Truth::BothOrNeither(both) => {
+            Ok(self::truth(&both.0, facts)? == self::truth(&both.1, facts)?)
+        }
         Truth::Compare(comparison, both) => {
             let (one, other) = (number(&both.0, facts)?, number(&both.1, facts)?);
             Ok(match comparison {

@@ -75,7 +75,7 @@ pub(super) enum Truth {
     And(Box<(Truth, Truth)>),
     Or(Box<(Truth, Truth)>),
     SameText(Box<(Text, Text)>),
-    SameTruth(Box<(Truth, Truth)>),
+    BothOrNeither(Box<(Truth, Truth)>),
     Compare(Comparison, Box<(Number, Number)>),
     Part(Part, Box<(Text, Text)>),
     Matches(Box<Text>, Regex),
@@ -343,6 +343,6 @@ fn same(left: Placed, right: Placed) -> Result<Truth, RuleError> {
         Expression::Number(left) => {
             Truth::Compare(Comparison::Equal, Box::new((left, right.number()?)))
         }
-        Expression::Truth(left) => Truth::SameTruth(Box::new((left, right.truth()?))),
+        Expression::Truth(left) => Truth::BothOrNeither(Box::new((left, right.truth()?))),
     })
 }

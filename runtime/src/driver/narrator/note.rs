@@ -172,7 +172,7 @@ impl Note {
                 info!(target: "headway", replica = replica.0, version, "a replica is up");
             }
             Self::ReplicaDown { replica } => {
-                warn!(target: "headway", replica = replica.0, "a replica is down")
+                warn!(target: "headway", replica = replica.0, "a replica is down");
             }
             Self::RolledBack { checkpoint } => warn!(
                 target: "headway", checkpoint,

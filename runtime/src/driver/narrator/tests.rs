@@ -94,7 +94,7 @@ impl Run {
     }
 
     fn later(&mut self, seconds: u64) {
-        self.now = self.now + Span::from_secs(seconds);
+        self.now += Span::from_secs(seconds);
     }
 
     fn look(&mut self) -> Vec<Note> {
@@ -141,7 +141,7 @@ fn refusals_are_said_at_once_where_they_are_new_and_then_summed_up() {
         run.ask(TurnType::Main);
     }
     assert_eq!(run.notes(), []);
-    run.now = run.now + INTERVAL;
+    run.now += INTERVAL;
     run.ask(TurnType::Main);
     assert_eq!(run.notes().iter().find_map(refused).as_deref(), Some("6 paused"));
     run.ask(TurnType::Main);
