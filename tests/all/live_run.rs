@@ -43,23 +43,23 @@ impl Drop for Process {
 
 /// Starts the run; the address that it serves at.
 fn start(dir: &Path, engine: &str) -> (Process, String, BufReader<std::process::ChildStderr>) {
-    let mut child = headway(dir)
+    let child = headway(dir)
         .args(FILES)
         .args(["--set", "policy_serving.port=0"])
         .args(["--set", &format!("api.base_url={engine}/v1")])
         .env("JUDGE_API_KEY", KEY)
         .stdout(Stdio::null())
         .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let mut lines = BufReader::new(child.stderr.take().unwrap());
+        .spawn();
+    let mut process = Process(child.unwrap());
+    let mut lines = BufReader::new(process.0.stderr.take().unwrap());
     let mut said = String::new();
     loop {
         let from = said.len();
         assert!(lines.read_line(&mut said).unwrap() > 0, "it ended: {said}");
         if let Some((_, rest)) = said[from..].split_once("http://0.0.0.0:") {
             let port = rest.split('/').next().unwrap();
-            return (Process(child), format!("http://127.0.0.1:{port}"), lines);
+            return (process, format!("http://127.0.0.1:{port}"), lines);
         }
     }
 }
