@@ -105,6 +105,7 @@ impl Bench {
                 assert!(intact);
                 self.failed.push(publication.0);
             }
+            EngineEvent::Lost => panic!("an engine in this process is not lost"),
             EngineEvent::Up { .. } | EngineEvent::Transferred { .. } | EngineEvent::Down => {}
         }
         event
