@@ -18,7 +18,12 @@ const NAME: &str = "steps";
 pub(crate) fn read(folder: &Path) -> Result<Option<Vec<Learned>>, Failure> {
     let unreadable = |error: &io::Error| Failure::unreadable(folder, error);
     let mut names = Vec::new();
-    for entry in fs::read_dir(folder).map_err(|error| unreadable(&error))? {
+    let entries = match fs::read_dir(folder) {
+        // What there could be else is looked for next.
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        entries => entries.map_err(|error| unreadable(&error))?,
+    };
+    for entry in entries {
         let name = entry.map_err(|error| unreadable(&error))?.file_name();
         names.extend(name.into_string().ok().filter(|name| kind(name).is_some()));
     }

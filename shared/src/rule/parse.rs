@@ -1,7 +1,6 @@
 //! Words and signs into an expression of known type.
 
 use std::ops::Range;
-use std::sync::Arc;
 
 use regex::Regex;
 
@@ -32,12 +31,12 @@ pub(super) enum Name {
     Answer,
     Prompt,
     NextState,
-    Metadata(Arc<str>),
+    Metadata(Box<str>),
 }
 
 #[derive(Clone, Debug)]
 pub(super) enum Text {
-    Literal(Arc<str>),
+    Literal(Box<str>),
     Name(Name),
     Trim(Box<Text>),
     Lower(Box<Text>),
