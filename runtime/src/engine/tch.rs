@@ -2,9 +2,9 @@
 //!
 //! Between two decode steps it takes what has been said to it: requests join the batch, aborted
 //! ones leave, new weights are swapped in. A load fills a shadow copy on a thread of its own
-//! ([`load`]), so one that hangs or fails leaves the old weights whole and the engine serving.
+//! (`load`), so one that hangs or fails leaves the old weights whole and the engine serving.
 //!
-//! A request's tokens come from its own seed, token by token ([`sample`]): they do not depend on
+//! A request's tokens come from its own seed, token by token (`sample`): they do not depend on
 //! what else is in the batch, nor on where it was interrupted. (Its logits do, in their last bits:
 //! libtorch adds up in another order for another batch size. A draw within 1e-6 of the border
 //! between two tokens can fall on its other side.)
