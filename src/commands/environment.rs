@@ -15,7 +15,7 @@ use crate::terminal;
 pub(crate) struct Args {
     /// The gateway, such as <http://127.0.0.1:30000>; its key is in HEADWAY_API_KEY
     url: String,
-    /// The run's configuration: the size of groups, and the limits of [environment_hosting]
+    /// The run's configuration: the size of groups, and the section environment_hosting
     #[arg(long, value_name = "FILE")]
     config: PathBuf,
     /// Set a key of the configuration; repeatable, the last one wins
