@@ -359,7 +359,7 @@ impl Driver {
             waits_for: self.scheduler.stall().to_string(),
             inputs: self.seq,
             committed: self.committed,
-            publishing: self.scheduler.publishing(),
+            publication_wished: self.scheduler.publication_wished(),
             failed_votes: self.narrator.failed_votes(),
             error,
             ending: self.ending.is_some(),

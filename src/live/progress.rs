@@ -72,7 +72,7 @@ mod tests {
             waits_for: "turns".to_owned(),
             inputs: 0,
             committed: 0,
-            publishing: false,
+            publication_wished: false,
             failed_votes: Default::default(),
             kept: Default::default(),
             strays: 0,

@@ -146,7 +146,7 @@ async fn ends(peer: &Peer, config: &Config, clock: &Clock) -> bool {
     let limit = limits.iter().fold(Time::ZERO, |sum, limit| sum + *limit);
     while clock.now() < limit {
         let state = peer.get("/admin/state").await;
-        if state.is_ok_and(|(_, state)| state["publishing"] == false) {
+        if state.is_ok_and(|(_, state)| state["publication_wished"] == false) {
             return true;
         }
         tokio::time::sleep(PAUSE).await;

@@ -124,8 +124,8 @@ pub struct Status {
     pub inputs: u64,
     /// Of these, inputs on disk.
     pub committed: u64,
-    /// A publication is under way, is wished for, or waits to be tried again.
-    pub publishing: bool,
+    /// An operator has wished for a publication, and it has not yet reached every replica.
+    pub publication_wished: bool,
     /// Votes that brought no score, by kind, since the process began: [`Trouble::NAMES`].
     pub failed_votes: [u64; Trouble::NAMES.len()],
     /// Why the run cannot go on.

@@ -248,7 +248,7 @@ fn first_status(scheduler: &headway_shared::core::Scheduler, seq: u64) -> Status
         waits_for: scheduler.stall().to_string(),
         inputs: seq,
         committed: seq,
-        publishing: scheduler.publishing(),
+        publication_wished: scheduler.publication_wished(),
         failed_votes: Default::default(),
         error: None,
         ending: false,

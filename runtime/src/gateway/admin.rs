@@ -26,7 +26,7 @@ pub(super) async fn state(State(gate): State<Arc<Gate>>, headers: HeaderMap) -> 
         "learner_version": status.learner.number(),
         "inputs": status.inputs,
         "committed": status.committed,
-        "publishing": status.publishing,
+        "publication_wished": status.publication_wished,
         "waits_for": status.waits_for,
         "error": status.error,
         "ending": status.ending,

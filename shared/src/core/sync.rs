@@ -59,7 +59,7 @@ pub(crate) struct Weights {
 
 impl Weights {
     /// A publication is under way, or waits to be tried again.
-    pub(super) fn is_under_way(&self) -> bool {
+    fn is_under_way(&self) -> bool {
         self.current.is_some() || self.retry_at.is_some()
     }
 

@@ -107,10 +107,10 @@ impl Scheduler {
         gauges
     }
 
-    /// A publication of weights is under way, is wished for, or waits to be tried again.
+    /// An operator has wished for a publication, and it has not yet reached every replica.
     #[must_use]
-    pub fn publishing(&self) -> bool {
-        self.weights.is_under_way() || self.weights.wished
+    pub fn publication_wished(&self) -> bool {
+        self.weights.wished
     }
 
     /// New requests are answered with 503 because replicas load weights: a sync window.

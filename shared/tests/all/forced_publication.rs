@@ -23,7 +23,7 @@ fn it_loads_every_replica_whether_or_not_it_lacks_weights_and_is_a_window_like_a
     bench.replica_up(R1, 0);
     wish(&mut bench);
     assert_eq!(publishes(&bench), 1);
-    assert!(bench.core.publishing() && !bench.core.in_sync_window());
+    assert!(bench.core.publication_wished() && !bench.core.in_sync_window());
     bench.save();
     assert_eq!(loads(&bench).len(), 2);
     assert!(bench.core.in_sync_window());
@@ -32,7 +32,7 @@ fn it_loads_every_replica_whether_or_not_it_lacks_weights_and_is_a_window_like_a
     bench.refuses(2, Refusal::WeightSync);
     bench.load(R1);
     bench.admit(3);
-    assert!(!bench.core.publishing());
+    assert!(!bench.core.publication_wished());
     assert_eq!(bench.core.ledger().publications, 1);
     assert_eq!(publishes(&bench), 0, "one wish, one publication");
 }
@@ -49,7 +49,20 @@ fn while_another_is_under_way_it_waits_for_its_end() {
     assert_eq!(publishes(&bench), 1, "the wished one follows");
     bench.save();
     bench.load(R0);
-    assert_eq!((bench.core.ledger().publications, bench.core.publishing()), (2, false));
+    assert_eq!((bench.core.ledger().publications, bench.core.publication_wished()), (2, false));
+}
+
+#[test]
+fn it_is_over_though_the_next_publication_follows_at_once() {
+    let mut bench = Bench::new(|_| {});
+    bench.scored(0, GOOD);
+    bench.scored(1, GOOD);
+    wish(&mut bench);
+    bench.end_step(true);
+    bench.save();
+    bench.load(R0);
+    assert_eq!(publishes(&bench), 1, "of the version that was made meanwhile");
+    assert!(!bench.core.publication_wished());
 }
 
 #[test]
@@ -59,14 +72,14 @@ fn one_that_fails_is_tried_again_on_every_replica() {
     bench.save();
     bench.weights(WeightsEvent::LoadFailed { replica: R0, intact: true });
     assert_eq!(bench.core.ledger().failed_publications, 1);
-    assert!(bench.core.publishing());
+    assert!(bench.core.publication_wished());
     let delay = bench.core.config().policy_serving.publish_retry_delay;
     bench.advance(delay);
     assert_eq!(publishes(&bench), 1);
     bench.save();
     assert_eq!(loads(&bench).len(), 1, "it lacks nothing, and loads again");
     bench.load(R0);
-    assert!(!bench.core.publishing());
+    assert!(!bench.core.publication_wished());
 }
 
 #[test]
@@ -75,7 +88,7 @@ fn it_survives_a_snapshot_and_ends_with_the_run() {
     wish(&mut bench);
     let bytes = headway_shared::snapshot::to_bytes(&bench.core).unwrap();
     let restored = headway_shared::snapshot::from_bytes(&bytes).unwrap();
-    assert!(restored.publishing());
+    assert!(restored.publication_wished());
     bench.give(Input::CommitFailed);
     bench.give(Input::Operator(Operator::Publish));
     let rejected = Action::OperatorReply { reply: OperatorReply::Rejected };
