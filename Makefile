@@ -9,12 +9,12 @@ fetch:
 	scripts/libtorch.sh
 	scripts/openai_client.sh
 
-# The simulator alone, then with the live runtime, then with libtorch.
+# Everything, then what is compiled otherwise without libtorch, and without the live runtime.
 lint:
 	cargo fmt --all --check
+	cargo clippy --workspace --features torch --all-targets --locked -- -D warnings
+	cargo clippy -p headway-runtime -p headway --all-targets --locked -- -D warnings
 	cargo clippy -p headway --no-default-features --locked -- -D warnings
-	cargo clippy --workspace --all-targets --locked -- -D warnings
-	cargo clippy -p headway-runtime -p headway --features torch --all-targets --locked -- -D warnings
 
 doc:
 	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --features torch --no-deps --locked
