@@ -8,8 +8,8 @@ out=$(mktemp -d)
 trap 'rm -rf "$out"' EXIT
 target=${CARGO_TARGET_DIR:-target}
 
-# As the tests have built it.
-cargo build --locked --features torch --bin headway
+# The one that the tests have built: another set of packages would build the libraries again.
+cargo test --locked --workspace --features torch --no-run --quiet
 cp "$target/debug/headway" "$out/dev"
 # The simulator alone: it makes the same bytes with and without the live runtime.
 cargo build --locked --no-default-features --bin headway --release
