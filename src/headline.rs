@@ -5,10 +5,12 @@ use headway_sim::compare::Difference;
 use headway_sim::report::number;
 use headway_sim::report::results::Results;
 
+mod calibrate;
 #[cfg(feature = "live")]
 mod doctor;
 mod plan;
 
+pub(crate) use calibrate::calibrated;
 #[cfg(feature = "live")]
 pub(crate) use doctor::doctor;
 pub(crate) use plan::plan;

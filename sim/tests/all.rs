@@ -6,6 +6,7 @@ mod all {
     mod aiconfigurator;
     mod applied_compute;
     mod azure_trace;
+    mod calibrate;
     mod committed;
     mod drift_model;
     mod drift_runs;
