@@ -1,0 +1,3 @@
+//! Calibration: the numbers of a scenario out of what a run measured.
+
+pub mod fit;
