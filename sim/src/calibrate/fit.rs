@@ -36,7 +36,7 @@ mod sample;
 mod times;
 
 pub use chosen::{Candidate, Fit, LEAST_P, Limits, MOST_DISTANCE, fit, fit_family, fit_within};
-pub use drift::{DriftFit, ProbePoint, WindowFit, drift, tail};
+pub use drift::{DriftFit, ProbePoint, WindowFit, drift};
 pub use proportion::{rate, share};
 pub use regression::{Line, Plane, line, plane};
 
@@ -227,20 +227,4 @@ fn likelihood_drop(count: f64, others: f64) -> f64 {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn t_goes_on_beyond_its_sums() {
-        let (sum, series) = (student_t_quantile(UPPER, 1_000), t_upper(1_000.1));
-        assert!((sum - series).abs() < 2e-7, "{sum} {series}");
-        assert!((t_upper(1e9) - normal_quantile(UPPER)).abs() < 1e-8);
-    }
-
-    #[test]
-    fn an_interval_holds_its_value() {
-        let found = Parameter::new(1.0, 1.1, 1.2);
-        assert!(found.holds(1.0) && found.holds(1.2) && !found.holds(1.3));
-        assert_eq!(Parameter::new(-1.0, -2.0, 3.0).not_negative(), Parameter::new(0.0, 0.0, 3.0));
-    }
-}
+mod tests;

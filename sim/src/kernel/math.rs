@@ -4,9 +4,7 @@ mod beta;
 mod gamma;
 
 pub use beta::{beta_below, beta_quantile};
-pub use gamma::{
-    chi_square_quantile, digamma, gamma_above, gamma_below, gamma_quantile, trigamma,
-};
+pub use gamma::{chi_square_quantile, digamma, gamma_above, gamma_below, gamma_quantile, trigamma};
 
 /// A polynomial, by Horner's rule, highest coefficient first.
 #[inline]

@@ -133,7 +133,6 @@ pub fn fit_family(
 struct Data {
     sample: Sample,
     unit: Unit,
-    limits: Limits,
     cells: Vec<Cell>,
 }
 
@@ -144,7 +143,7 @@ impl Data {
             Unit::Count => counts::cells(&sample, limits),
             Unit::Seconds => Vec::new(),
         };
-        Ok(Self { sample, unit, limits, cells })
+        Ok(Self { sample, unit, cells })
     }
 
     fn require(&self, needed: usize) -> Result<(), FitError> {
@@ -155,7 +154,7 @@ impl Data {
     fn estimate(&self, family: Family) -> Result<Estimate, &'static str> {
         match self.unit {
             Unit::Seconds => times::estimate(&self.sample, family),
-            Unit::Count => counts::estimate(&self.sample, &self.cells, self.limits, family),
+            Unit::Count => counts::estimate(&self.sample, &self.cells, family),
         }
     }
 

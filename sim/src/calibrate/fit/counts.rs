@@ -25,6 +25,21 @@ pub(super) struct Cell {
     pub(super) times: f64,
 }
 
+impl Cell {
+    fn is_step(&self) -> bool {
+        self.low.is_finite() && self.high.is_finite()
+    }
+
+    /// The middle of a step; of what is open to one side, its end.
+    fn place(&self) -> f64 {
+        match (self.low.is_finite(), self.high.is_finite()) {
+            (true, true) => 0.5 * (self.low + self.high),
+            (false, _) => self.high,
+            (true, false) => self.low,
+        }
+    }
+}
+
 /// The different counts, in order.
 pub(super) fn cells(sample: &Sample, limits: Limits) -> Vec<Cell> {
     let least = limits.at_least.map_or(0.0, f64::from);
@@ -57,7 +72,6 @@ pub(super) fn log_likelihood_of_column(cells: &[Cell], count: f64) -> f64 {
 pub(super) fn estimate(
     sample: &Sample,
     cells: &[Cell],
-    limits: Limits,
     family: Family,
 ) -> Result<Estimate, &'static str> {
     if family.parameters() >= cells.len() as u32 {
@@ -70,16 +84,10 @@ pub(super) fn estimate(
         Family::Pareto => pareto(sample, cells),
         _ if fine => times::estimate(sample, family),
         Family::Exponential => exponential(sample, cells),
-        Family::LogNormal => lognormal(sample, cells, limits),
+        Family::LogNormal => lognormal(sample, cells),
         Family::Gamma => gamma(sample, cells),
         Family::Constant => Err("the values differ"),
         Family::Empirical => Err("it is none"),
-    }
-}
-
-impl Cell {
-    fn is_step(&self) -> bool {
-        self.low.is_finite() && self.high.is_finite()
     }
 }
 
@@ -90,12 +98,7 @@ fn exponential(sample: &Sample, cells: &[Cell]) -> Result<Estimate, &'static str
     let start = [libm::log(sample.mean.max(0.2))];
     let peak = maximum(|at| log_likelihood(cells, &law(at)), start).ok_or(FLAT)?;
     let mean = interval(sample, &peak, 0);
-    Ok(Estimate {
-        law: law(&peak.at),
-        log_likelihood: peak.value,
-        parameters: vec![mean],
-        mean,
-    })
+    Ok(Estimate { law: law(&peak.at), log_likelihood: peak.value, parameters: vec![mean], mean })
 }
 
 /// The exponential of a coordinate, by Student's t and the observed information.
@@ -105,19 +108,11 @@ fn interval<const D: usize>(sample: &Sample, peak: &Peak<D>, coordinate: usize) 
     Parameter::times(libm::exp(peak.at[coordinate]), width)
 }
 
-fn lognormal(
-    sample: &Sample,
-    cells: &[Cell],
-    limits: Limits,
-) -> Result<Estimate, &'static str> {
+fn lognormal(sample: &Sample, cells: &[Cell]) -> Result<Estimate, &'static str> {
     let law = |at: &[f64; 2]| Law::LogNormal { mu: at[0], sigma: libm::exp(at[1]) };
-    let least = limits.at_least.map_or(0.3, |least| f64::from(least.max(1)));
     let logs = |of: &dyn Fn(f64) -> f64| {
-        cells.iter().fold(0.0, |sum, cell| {
-            // The middle of a step; of an open one, its end.
-            let middle = if cell.is_step() { 0.5 * (cell.low + cell.high) } else { cell.end() };
-            sum + cell.times * of(libm::log(middle.max(least)))
-        }) / sample.count
+        cells.iter().fold(0.0, |sum, cell| sum + cell.times * of(libm::log(cell.place().max(0.3))))
+            / sample.count
     };
     let mu = logs(&|log| log);
     let sigma = logs(&|log| (log - mu) * (log - mu)).sqrt().max(0.05);
@@ -138,13 +133,6 @@ fn lognormal(
         parameters: vec![interval(sample, &peak, 0), interval(sample, &peak, 1)],
         mean: Parameter::times(libm::exp(mu + 0.5 * square), t * variance.max(0.0).sqrt()),
     })
-}
-
-impl Cell {
-    /// The end that an open cell has.
-    fn end(&self) -> f64 {
-        if self.high.is_finite() { self.high } else { self.low }
-    }
 }
 
 fn gamma(sample: &Sample, cells: &[Cell]) -> Result<Estimate, &'static str> {
@@ -215,12 +203,11 @@ fn pareto(sample: &Sample, cells: &[Cell]) -> Result<Estimate, &'static str> {
     }
     let count = sample.count;
     let from = |min: f64, cells: &[Cell]| {
-        let likelihood = |at: &[f64; 1]| {
-            log_likelihood(cells, &Law::Pareto { min, alpha: libm::exp(at[0]) })
-        };
-        let mean = cells.iter().fold(0.0, |sum, cell| {
-            sum + cell.times * libm::log((cell.low + 0.5).max(min) / min)
-        });
+        let likelihood =
+            |at: &[f64; 1]| log_likelihood(cells, &Law::Pareto { min, alpha: libm::exp(at[0]) });
+        let mean = cells
+            .iter()
+            .fold(0.0, |sum, cell| sum + cell.times * libm::log((cell.low + 0.5).max(min) / min));
         let values = cells.iter().fold(0.0, |sum, cell| sum + cell.times);
         maximum(likelihood, [libm::log(values / mean.max(1e-9))]).ok_or(FLAT)
     };

@@ -18,7 +18,6 @@ use model::{Model, Start};
 use probes::Probes;
 
 use super::{FitError, Parameter};
-use crate::drift::Tokens;
 
 /// What a lag probe measured at one distance.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -86,9 +85,8 @@ pub fn drift(points: &[ProbePoint]) -> Result<DriftFit, FitError> {
         return Err(FitError::TooFew { of: "lag probes", found, needed: LEAST_PROBES });
     }
     probes.require_distances()?;
-    let whole = [0..found];
     let start = Start::Guess { has_floor: !probes.without_floor };
-    let first = Model::fit(&probes.cells(&whole), start);
+    let first = Model::fit(&probes.cells(std::slice::from_ref(&(0..found))), start);
     let stretches = probes.stretches(&first);
     let fitted = Model::fit(&probes.cells(&stretches), start);
     let intervals = resample::intervals(&probes, &stretches, &fitted, RESAMPLES);
@@ -105,23 +103,6 @@ pub fn drift(points: &[ProbePoint]) -> Result<DriftFit, FitError> {
         windows: windows.collect(),
         probes: found,
     })
-}
-
-/// The exponent `tail` of a token's scale with which log-ratios of one age have this kurtosis (3 for a
-/// normal law), from 0 to 2, given the policy's entropy per token in nats (above 0).
-#[must_use]
-pub fn tail(kurtosis: f64, entropy: f64) -> f64 {
-    let of = |tail: f64| Tokens { entropy, tail }.kurtosis();
-    let (mut low, mut high) = (0.0, 2.0);
-    for _ in 0..50 {
-        let middle = 0.5 * (low + high);
-        if of(middle) < kurtosis {
-            low = middle;
-        } else {
-            high = middle;
-        }
-    }
-    0.5 * (low + high)
 }
 
 #[cfg(test)]

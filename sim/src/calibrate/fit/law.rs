@@ -56,10 +56,6 @@ impl Law {
     /// `P(low < X <= high)`, by the tail that loses less.
     pub(super) fn within(&self, low: f64, high: f64) -> f64 {
         let below = self.below(low);
-        if below > 0.5 {
-            self.above(low) - self.above(high)
-        } else {
-            self.below(high) - below
-        }
+        if below > 0.5 { self.above(low) - self.above(high) } else { self.below(high) - below }
     }
 }

@@ -91,8 +91,7 @@ pub(super) fn inverse<const D: usize>(matrix: [[f64; D]; D]) -> Option<[[f64; D]
         std::array::from_fn(|row| std::array::from_fn(|d| f64::from(u8::from(row == d))));
     for pivot in 0..D {
         let scale = left[pivot][pivot];
-        // Also false of what is no number.
-        if !(scale > 1e-14 * matrix[pivot][pivot].abs() && scale > 0.0) {
+        if scale.is_nan() || scale <= 1e-14 * matrix[pivot][pivot].abs() {
             return None;
         }
         for d in 0..D {

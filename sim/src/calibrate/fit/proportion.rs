@@ -30,8 +30,7 @@ pub(super) fn jeffreys(hits: f64, of: f64) -> Parameter {
 /// its lower end is 0; without an hour its upper end is infinite.
 #[must_use]
 pub fn rate(events: u64, hours: f64) -> Parameter {
-    // Also of what is no number.
-    if !(hours > 0.0) {
+    if hours.is_nan() || hours <= 0.0 {
         return Parameter { value: 0.0, low: 0.0, high: f64::INFINITY };
     }
     let shape = events as f64 + 0.5;
@@ -47,9 +46,8 @@ mod tests {
     fn a_share_has_jeffreys_ends() {
         // Beta(1/2, 1/2), of which the quantiles are known, is what no trial leaves; one hit of one
         // leaves Beta(3/2, 1/2), with F(x) = (2 / pi) (asin(sqrt(x)) - sqrt(x (1 - x))).
-        let below = |x: f64| {
-            std::f64::consts::FRAC_2_PI * (libm::asin(x.sqrt()) - (x * (1.0 - x)).sqrt())
-        };
+        let below =
+            |x: f64| std::f64::consts::FRAC_2_PI * (libm::asin(x.sqrt()) - (x * (1.0 - x)).sqrt());
         let one = share(1, 1);
         assert!((below(one.low) - 0.05).abs() < 1e-12, "{one:?}");
         assert_eq!((one.value, one.high), (1.0, 1.0));

@@ -89,11 +89,7 @@ fn lognormal(sample: &Sample, mu: f64) -> Estimate {
             Parameter::times(libm::exp(mu), t * (variance / count).sqrt()),
             Parameter::new(sigma, end(UPPER), end(LOWER)),
         ],
-        mean: Parameter::new(
-            libm::exp(value),
-            libm::exp(about - width),
-            libm::exp(about + width),
-        ),
+        mean: Parameter::new(libm::exp(value), libm::exp(about - width), libm::exp(about + width)),
     }
 }
 
@@ -138,19 +134,14 @@ impl Shape {
         // Bias moves the maximum of this likelihood below the estimate.
         let best = self.peak(shape);
         let level = self.log_likelihood(best) - drop;
-        let end = |factor: f64| {
-            crossing(best, factor, |shape| self.log_likelihood(shape) - level)
-        };
+        let end = |factor: f64| crossing(best, factor, |shape| self.log_likelihood(shape) - level);
         Parameter::new(shape, end(0.5), end(2.0))
     }
 
     /// Where the derivative is 0: `digamma(count shape) - digamma(shape) = deficit + log(count)`.
     fn peak(self, near: f64) -> f64 {
         let rising = |shape: f64| {
-            digamma(self.count * shape)
-                - digamma(shape)
-                - self.deficit
-                - libm::log(self.count)
+            digamma(self.count * shape) - digamma(shape) - self.deficit - libm::log(self.count)
         };
         let from = 2.0 * near;
         if rising(from) > 0.0 { near } else { crossing_between(1e-3 * near, from, rising) }

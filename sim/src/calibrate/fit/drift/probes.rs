@@ -31,7 +31,7 @@ impl Probes {
                 return Err(FitError::NotASize { index, value });
             }
             let value = point.tokens;
-            if !(value > 0.0 && value <= 1e15) {
+            if !(f64::MIN_POSITIVE..=1e15).contains(&value) {
                 return Err(FitError::NotASize { index, value });
             }
         }
@@ -39,8 +39,7 @@ impl Probes {
             points.iter().map(|point| point.k).collect::<BTreeSet<_>>().into_iter().collect();
         let mut by_step: BTreeMap<u32, Vec<[f64; 2]>> = BTreeMap::new();
         for point in points {
-            let sums =
-                by_step.entry(point.step).or_insert_with(|| vec![[0.0; 2]; distances.len()]);
+            let sums = by_step.entry(point.step).or_insert_with(|| vec![[0.0; 2]; distances.len()]);
             if let Ok(at) = distances.binary_search(&point.k) {
                 sums[at][0] += point.tokens * point.log_square;
                 sums[at][1] += point.tokens;
@@ -113,7 +112,8 @@ impl Probes {
             let differences = stretches
                 .windows(2)
                 .map(|pair| difference(&levels[pair[0].clone()], &levels[pair[1].clone()]));
-            let least = differences.enumerate().min_by(|(_, left), (_, right)| left.total_cmp(right));
+            let least =
+                differences.enumerate().min_by(|(_, left), (_, right)| left.total_cmp(right));
             match least {
                 Some((at, difference)) if difference <= 1.0 => {
                     stretches[at].end = stretches[at + 1].end;
@@ -141,9 +141,8 @@ impl Probes {
 
 /// Welch's t of two columns, as a part of what it would be by chance in 1 of 100 cases.
 fn difference(left: &[f64], right: &[f64]) -> f64 {
-    let mean = |values: &[f64]| {
-        values.iter().fold(0.0, |sum, value| sum + value) / values.len() as f64
-    };
+    let mean =
+        |values: &[f64]| values.iter().fold(0.0, |sum, value| sum + value) / values.len() as f64;
     let error = |values: &[f64]| {
         let mean = mean(values);
         let squares = values.iter().fold(0.0, |sum, value| sum + (value - mean) * (value - mean));

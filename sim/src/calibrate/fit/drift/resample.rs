@@ -31,8 +31,7 @@ pub(super) fn intervals(
             let mut stream = key.stream(Component::Resample, resample);
             let mut draw = |stretch: &Range<usize>| {
                 let (start, count) = (stretch.start, stretch.len());
-                let picks = (0..count).map(|_| start + stream.below(count as u64) as usize);
-                probes.cells_of(picks.collect::<Vec<_>>().into_iter())
+                probes.cells_of((0..count).map(|_| start + stream.below(count as u64) as usize))
             };
             let cells: Vec<_> = stretches.iter().map(&mut draw).collect();
             Model::fit(&cells, Start::From(fitted))
@@ -71,12 +70,7 @@ fn widening(count: f64, others: f64) -> f64 {
     t_upper(df) / normal_quantile(UPPER) * (count / df).sqrt()
 }
 
-fn interval(
-    models: &[Model],
-    value: f64,
-    widening: f64,
-    of: impl Fn(&Model) -> f64,
-) -> Parameter {
+fn interval(models: &[Model], value: f64, widening: f64, of: impl Fn(&Model) -> f64) -> Parameter {
     let mut values: Vec<f64> = models.iter().map(of).collect();
     values.sort_by(f64::total_cmp);
     let quantile = |p: f64| {

@@ -67,13 +67,3 @@ fn probes_that_tell_nothing_are_an_error() {
     broken[7].log_square = f64::NAN;
     assert!(matches!(drift(&broken), Err(FitError::NotASize { index: 7, .. })));
 }
-
-#[test]
-fn the_tail_has_the_kurtosis_that_was_asked_for() {
-    for (kurtosis, entropy) in [(5.4, 1.0), (7.2, 0.5), (4.0, 0.3)] {
-        let found = Tokens { entropy, tail: tail(kurtosis, entropy) };
-        assert!((found.kurtosis() - kurtosis).abs() < 1e-6);
-    }
-    assert!((tail(5.4, 1.0) - 1.0).abs() < 1e-6);
-    assert!(tail(2.0, 0.5) < 1e-9);
-}
