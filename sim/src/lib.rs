@@ -66,6 +66,7 @@
 //! | [`sweep`], [`compare`] | grids, and differences in pairs |
 //! | [`plan`] | how to split GPUs over the loops |
 //! | [`stats`] | intervals, warm-up |
+//! | [`calibrate`] | what a run measured, as numbers of a scenario |
 //! | [`report`] | tables, CSV, JSON and plots, the same bytes everywhere |
 //! | [`rates`] | how fast replicas generate: tables by name |
 //! | [`import`] | other systems' traces and predictions |

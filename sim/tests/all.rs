@@ -8,6 +8,7 @@ mod all {
     mod azure_trace;
     mod calibrate;
     mod committed;
+    mod coverage;
     mod drift_model;
     mod drift_runs;
     mod goldens;

@@ -42,6 +42,8 @@ pub enum Component {
     Token = 11,
     /// The largest ratio among the tokens of one staleness that were not drawn one by one.
     Extreme = 12,
+    /// A resample of what was measured.
+    Resample = 13,
 }
 
 /// The key of every stream of one run.
