@@ -70,7 +70,6 @@
 //! | [`report`] | tables, CSV, JSON and plots, the same bytes everywhere |
 //! | [`rates`] | how fast replicas generate: tables by name |
 //! | [`import`] | other systems' traces and predictions |
-//! | [`calibrate`] | laws fitted to recorded runs and measured columns |
 
 pub mod calibrate;
 pub mod compare;

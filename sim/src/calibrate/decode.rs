@@ -38,27 +38,27 @@ const FULL: f64 = 0.01;
 
 /// What was found.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Decode {
+pub(super) struct Decode {
     /// Seconds of a decode step.
-    pub base: Parameter,
+    pub(super) base: Parameter,
     /// Seconds more for each sequence.
-    pub per_sequence: Parameter,
+    pub(super) per_sequence: Parameter,
     /// `speed_during_step`, where it is less than 1 beyond chance.
-    pub during_step: Option<Parameter>,
+    pub(super) during_step: Option<Parameter>,
     /// `speed_during_load`, likewise.
-    pub during_load: Option<Parameter>,
+    pub(super) during_load: Option<Parameter>,
     /// Tokens per second; `None`: prefill takes no time.
-    pub prefill: Option<Parameter>,
+    pub(super) prefill: Option<Parameter>,
     /// The most sequences that decode together, where others waited for a place.
-    pub max_batch: Option<u32>,
+    pub(super) max_batch: Option<u32>,
     /// Which share of the variance of durations the law explains.
-    pub r_squared: f64,
+    pub(super) r_squared: f64,
     /// The batches that turns saw: the 5th and the 95th percentile.
-    pub batches: (f64, f64),
+    pub(super) batches: (f64, f64),
     /// Turns that it was fitted to.
-    pub count: usize,
+    pub(super) count: usize,
     /// Turns whose prompt was read again because weights changed were left out.
-    pub left_out: usize,
+    pub(super) left_out: usize,
 }
 
 /// A turn that is fitted.
@@ -73,7 +73,7 @@ struct Row {
 
 /// Fits the law to the turns that began at `since` or later; `None`: there are too few.
 #[must_use]
-pub fn decode(measured: &Measured, since: Time, recompute: bool) -> Option<Decode> {
+pub(super) fn decode(measured: &Measured, since: Time, recompute: bool) -> Option<Decode> {
     let mut timelines = Timeline::of(measured);
     let all = &measured.generations.all;
     let fits = |turn: &&Generation| turn.is_whole() && turn.at >= since && turn.first.is_some();

@@ -2,7 +2,8 @@
 
 use std::fmt::Write;
 
-use headway_shared::config::{Config, keys};
+use headway_shared::config::Config;
+use headway_shared::config::keys::keys;
 
 use super::Head;
 use super::estimate::{Estimates, Item, number};
