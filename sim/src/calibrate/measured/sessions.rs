@@ -78,6 +78,13 @@ pub struct Session {
     phase: Phase,
 }
 
+impl Session {
+    /// Its last turn said that it was the last.
+    fn is_marked(&self) -> bool {
+        self.turns.last().is_some_and(|turn| turn.last)
+    }
+}
+
 /// All sessions, in the order in which they began.
 #[derive(Clone, Debug, Default)]
 pub struct Sessions {
@@ -153,7 +160,8 @@ impl Sessions {
 
     fn request(&mut self, now: Time, request: &Request) {
         let mut place = self.place(now, request.session, Phase::Begun);
-        if self.all[place].over && self.all[place].turns.last().is_some_and(|turn| turn.last) {
+        let Session { over, phase, .. } = self.all[place];
+        if over && matches!(phase, Phase::Idle { .. }) && self.all[place].is_marked() {
             // A name that comes again is another session.
             self.places.remove(&request.session.0);
             place = self.place(now, request.session, Phase::Begun);
@@ -232,7 +240,9 @@ impl Sessions {
         if session.hosted {
             session.until = now;
         }
-        session.over |= session.hosted || !matches!(session.phase, Phase::Retrying { .. });
+        // Of a refused last turn the core says so before it refuses.
+        let waits = matches!(session.phase, Phase::Asking { .. } | Phase::Retrying { .. });
+        session.over |= session.hosted || !waits;
     }
 
     /// Sessions that have been silent for much longer than any has paused are over: their clients do
