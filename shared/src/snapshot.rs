@@ -13,7 +13,7 @@ use crate::digest::Digest;
 use crate::record::DECISION_VERSION;
 
 /// Changes whenever the state is laid out otherwise: a field of the core comes, goes or moves.
-pub const LAYOUT_VERSION: u32 = 2;
+pub const LAYOUT_VERSION: u32 = 3;
 
 const MAGIC: [u8; 8] = *b"HWYSNAP2";
 /// Of snapshots that did not name their layout: it was the first, under decision version 2.
