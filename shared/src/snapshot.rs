@@ -192,6 +192,6 @@ mod tests {
             world.handle(&input);
         }
         let digest = Digest::of(&to_bytes(&world.scheduler).unwrap()).to_string();
-        assert_eq!((LAYOUT_VERSION, digest.as_str()), (2, "79cfe8bb05a8731e"));
+        assert_eq!((LAYOUT_VERSION, digest.as_str()), (3, "49579da98d2def16"));
     }
 }
