@@ -136,6 +136,13 @@ fn intervals_of_laws_of_counts_hold_what_was_rounded() {
         Case::new("rounded lognormal", small, Family::LogNormal, 100, of_small),
         Case::new("long lognormal", large, Family::LogNormal, 50, of_large),
         Case { limits, ..Case::new("cut lognormal", cut, Family::LogNormal, 150, of_cut) },
+        Case::new(
+            "rounded uniform",
+            Distribution::uniform(2.7, 8.2),
+            Family::Uniform,
+            150,
+            [2.7, 8.2],
+        ),
         Case::new("rounded gamma", Distribution::gamma(2.0, 3.0), Family::Gamma, 100, [2.0, 3.0]),
         Case::new(
             "rounded pareto",
@@ -149,19 +156,17 @@ fn intervals_of_laws_of_counts_hold_what_was_rounded() {
 }
 
 #[test]
-fn the_ends_of_a_uniform_law_of_counts_are_held_at_least_as_often() {
-    for (min, max, count) in [(2.7, 8.2, 150), (100.0, 900.0, 40)] {
-        let law = Distribution::uniform(min, max).unwrap();
-        let held = coverage(|seed| {
-            let values = values(&law, seed, count, Unit::Count);
-            let found =
-                fit_family(&values, Unit::Count, Limits::default(), Family::Uniform).unwrap();
-            let [(first, least), (second, most)] = found.parameters[..] else { panic!() };
-            vec![(first, least, min), (second, most, max), ("mean", found.mean, law.mean())]
-        });
-        println!("uniform counts {min} to {max}: {held:?}");
-        assert!(held.iter().all(|(_, held)| *held >= 0.86), "{held:?}");
-    }
+fn the_ends_of_a_law_of_long_counts_are_held_at_least_as_often() {
+    let (min, max) = (100.0, 900.0);
+    let law = Distribution::uniform(min, max).unwrap();
+    let held = coverage(|seed| {
+        let values = values(&law, seed, 40, Unit::Count);
+        let found = fit_family(&values, Unit::Count, Limits::default(), Family::Uniform).unwrap();
+        let [(first, least), (second, most)] = found.parameters[..] else { panic!() };
+        vec![(first, least, min), (second, most, max), ("mean", found.mean, law.mean())]
+    });
+    println!("long uniform: {held:?}");
+    assert!(held.iter().all(|(_, held)| *held >= *BAND.start()), "{held:?}");
 }
 
 #[test]
