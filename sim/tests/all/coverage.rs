@@ -241,16 +241,17 @@ const DISTANCES: usize = 16;
 /// The factor of the covariance of fractional Brownian motion at 1, 2, ...
 fn path_factor(law: &Stretch) -> Vec<Vec<f64>> {
     let mut factor: Vec<Vec<f64>> = Vec::new();
-    for row in 0..DISTANCES - 1 {
-        let mut line = Vec::new();
-        for column in 0..=row {
-            let (s, t) = ((row + 1) as f64, (column + 1) as f64);
+    for row in 1..DISTANCES {
+        let s = row as f64;
+        let mut line: Vec<f64> = Vec::new();
+        for (column, other) in factor.iter().enumerate() {
+            let t = (column + 1) as f64;
             let common = 0.5 * (law.moved(s) + law.moved(t) - law.moved(s - t));
-            let other: &[f64] = if column == row { &line } else { &factor[column] };
-            let known = (0..column).fold(0.0, |sum, at| sum + line[at] * other[at]);
-            let rest: f64 = common - known;
-            line.push(if column == row { rest.sqrt() } else { rest / factor[column][column] });
+            let known = line.iter().zip(other).fold(0.0, |sum, (left, right)| sum + left * right);
+            line.push((common - known) / other[column]);
         }
+        let known = line.iter().fold(0.0, |sum, part| sum + part * part);
+        line.push((law.moved(s) - known).sqrt());
         factor.push(line);
     }
     factor

@@ -194,8 +194,8 @@ impl Step {
         for part in parts {
             for row in 0..2 {
                 gradient[row] -= over(part, part.with[row] * part.gradient);
-                for column in 0..2 {
-                    information[row][column] -= over(part, part.with[row] * part.with[column]);
+                for (value, with) in information[row].iter_mut().zip(part.with) {
+                    *value -= over(part, part.with[row] * with);
                 }
             }
         }
