@@ -8,10 +8,12 @@ use headway_sim::report::results::Results;
 #[cfg(feature = "live")]
 mod doctor;
 mod plan;
+mod validate;
 
 #[cfg(feature = "live")]
 pub(crate) use doctor::doctor;
 pub(crate) use plan::plan;
+pub(crate) use validate::validation;
 
 /// How a metric is written.
 #[derive(Clone, Copy)]

@@ -18,7 +18,7 @@ use clap::{Parser, Subcommand};
 
 #[cfg(feature = "live")]
 use commands::{check, doctor, environment, run};
-use commands::{compare, import, plan, plot, replay, simulate, sweep};
+use commands::{compare, import, plan, plot, replay, simulate, sweep, validate};
 use failure::Failure;
 
 /// Predict and control off-policy staleness in asynchronous RL.
@@ -40,6 +40,7 @@ enum Command {
     Plan(plan::Args),
     Plot(plot::Args),
     Replay(replay::Args),
+    Validate(validate::Args),
     #[cfg(feature = "live")]
     Check(check::Args),
     Import(import::Args),
@@ -60,6 +61,7 @@ impl Command {
             Self::Plan(args) => plan::run(args),
             Self::Plot(args) => plot::run(args),
             Self::Replay(args) => replay::run(args),
+            Self::Validate(args) => validate::run(args),
             #[cfg(feature = "live")]
             Self::Check(args) => check::run(args),
             Self::Import(args) => import::run(args),

@@ -36,6 +36,7 @@ mod all {
     mod scenario_keys;
     mod silence;
     mod stall;
+    mod validate;
     mod wrong_configurations;
     mod wrong_input;
 }

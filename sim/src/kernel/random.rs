@@ -42,6 +42,8 @@ pub enum Component {
     Token = 11,
     /// The largest ratio among the tokens of one staleness that were not drawn one by one.
     Extreme = 12,
+    /// A fitted number of a scenario that is not exactly known.
+    Parameter = 13,
 }
 
 /// The key of every stream of one run.
