@@ -23,6 +23,9 @@ name = "lab"
 steps = 220
 warmup_steps = 20
 
+[policy_serving]
+over_limit = "hold"
+
 [reward_judging]
 judge_needs = "turn"
 judge_concurrency = 4

@@ -2,10 +2,10 @@
 
 use plotters::style::RGBColor;
 
-use super::axis::Axis;
+use super::axis::{Axis, LETTERS, cut};
 use super::page::{self, Head, Key, Picture};
 use super::panel::{Area, Panel, Point};
-use super::theme::{SERIES, Style};
+use super::theme::{REFERENCE, SERIES, Style};
 use super::{Drawn, PlotError};
 use crate::report::number;
 use crate::validate::{Row, Validation};
@@ -55,19 +55,19 @@ const PICTURES: [Shown; 3] = [
 /// # Errors
 /// A picture could not be laid out or encoded.
 pub fn draw_validation(validation: &Validation) -> Result<Vec<Picture>, PlotError> {
-    let order = order(validation);
+    let order = Order::of(validation);
     let pictures = PICTURES.iter().map(|shown| picture(validation, &order, shown));
     Ok(pictures.collect::<Result<Vec<_>, _>>()?.into_iter().flatten().collect())
 }
 
 fn picture(
     validation: &Validation,
-    order: &[usize],
+    order: &Order,
     (name, title, metrics): &Shown,
 ) -> Result<Option<Picture>, PlotError> {
     let panels: Vec<(Vec<Option<&Row>>, &str)> = metrics
         .iter()
-        .map(|(metric, label)| (rows(validation, order, metric), *label))
+        .map(|(metric, label)| (rows(validation, &order.runs, metric), *label))
         .filter(|(rows, _)| rows.iter().flatten().any(|row| row.measured.is_some()))
         .collect();
     if panels.is_empty() {
@@ -86,12 +86,11 @@ fn picture(
         legend: &legend,
         height: 130 + 250 * panels.len() as i32,
     };
-    let x = places(validation, order);
     page::draw(&head, |area| {
         for (place, (rows, label)) in
             area.split_evenly((panels.len(), 1)).iter().zip(&panels)
         {
-            panel(place, &x, rows, label)?;
+            panel(place, order, rows, label)?;
         }
         Ok(())
     })
@@ -99,7 +98,7 @@ fn picture(
 }
 
 /// One metric over the runs.
-fn panel(area: &Area<'_>, x: &Axis, rows: &[Option<&Row>], label: &str) -> Drawn {
+fn panel(area: &Area<'_>, order: &Order, rows: &[Option<&Row>], label: &str) -> Drawn {
     let is_ratio = label.starts_with("ratio");
     let scale = |value: f64| if is_ratio { libm::log(value.max(1e-6)) } else { value };
     let interval = |row: &Row| row.prediction.and_then(|prediction| prediction.interval);
@@ -113,7 +112,9 @@ fn panel(area: &Area<'_>, x: &Axis, rows: &[Option<&Row>], label: &str) -> Drawn
         true => Axis::ratios(label, ends.iter().copied().fold(1.0, f64::min), highest),
         false => Axis::from_zero(label, highest, 5),
     };
-    let panel = Panel::on(area, x, &y)?;
+    // Room for the names of groups.
+    let panel = Panel::titled(area, "", &order.axis, &y)?;
+    order.mark(&panel, &y)?;
     for (place, row) in rows.iter().enumerate() {
         let Some((row, (low, high))) = row.and_then(|row| Some((row, interval(row)?))) else {
             continue;
@@ -143,36 +144,95 @@ fn rows<'v>(validation: &'v Validation, order: &[usize], metric: &str) -> Vec<Op
     order.iter().map(row).collect()
 }
 
-/// The values of the only key in which runs differ, where they are numbers.
-fn numbers(validation: &Validation) -> Option<Vec<f64>> {
-    let only = validation.keys.len() == 1;
-    let values = validation.runs.iter().map(|run| number::parse(run.settings.first()?));
-    values.collect::<Option<Vec<f64>>>().filter(|_| only)
+/// Runs from left to right.
+struct Order {
+    /// The runs, by place.
+    runs: Vec<usize>,
+    /// The axis below them.
+    axis: Axis,
+    /// Neighbours that differ in the key of the axis alone, as (first place, places, what they have in
+    /// common); empty where there is one group.
+    groups: Vec<(usize, usize, String)>,
 }
 
-/// The runs from left to right: by the only key in which they differ, or as they were given.
-fn order(validation: &Validation) -> Vec<usize> {
-    let mut order: Vec<usize> = (0..validation.runs.len()).collect();
-    if let Some(numbers) = numbers(validation) {
-        order.sort_by(|&one, &other| numbers[one].total_cmp(&numbers[other]));
-    }
-    order
-}
-
-fn places(validation: &Validation, order: &[usize]) -> Axis {
-    let key = validation.keys.first().map_or("", String::as_str);
-    let names = |name: &dyn Fn(usize) -> String| -> Vec<String> {
-        order.iter().map(|run| name(*run)).collect()
+/// A key whose values are numbers, and more than one: η before all others.
+fn numeric(validation: &Validation) -> Option<usize> {
+    let is = |key: &usize| {
+        let values = validation.runs.iter().map(|run| &run.settings[*key]);
+        let mut values: Vec<&String> = values.collect();
+        values.sort_unstable();
+        values.dedup();
+        values.len() > 1 && values.iter().all(|value| number::parse(value).is_some())
     };
-    if numbers(validation).is_some() {
-        let label = if key == BOUND { "staleness bound η (max_head_off_policyness)" } else { key };
-        return Axis::places(label, &names(&|run| validation.runs[run].settings[0].clone()));
+    let bound = validation.keys.iter().position(|key| key == BOUND).filter(is);
+    bound.or_else(|| (0..validation.keys.len()).find(is))
+}
+
+impl Order {
+    /// By a key whose values are numbers, in groups that have the other keys in common; as they were
+    /// given, where there is no such key.
+    fn of(validation: &Validation) -> Self {
+        let count = validation.runs.len();
+        let Some(key) = numeric(validation) else {
+            let runs = 0..count;
+            let (label, names): (_, Vec<String>) = match count > NAMED {
+                true => {
+                    ("run, in the order of validation.csv", runs.map(|run| (run + 1).to_string()).collect())
+                }
+                false => ("run", validation.runs.iter().map(|run| run.name.clone()).collect()),
+            };
+            let axis = Axis::places(label, &names);
+            return Self { runs: (0..count).collect(), axis, groups: Vec::new() };
+        };
+        let rest = |run: usize| -> String {
+            let settings = validation.runs[run].settings.iter().enumerate();
+            let others = settings.filter(|(place, value)| *place != key && !value.is_empty());
+            others.map(|(_, value)| value.as_str()).collect::<Vec<_>>().join(" ")
+        };
+        let mut names: Vec<String> = Vec::new();
+        (0..count).map(rest).for_each(|name| {
+            if !names.contains(&name) {
+                names.push(name);
+            }
+        });
+        let group = |run: usize| names.iter().position(|name| *name == rest(run));
+        let value = |run: usize| number::parse(&validation.runs[run].settings[key]).unwrap_or(0.0);
+        let mut runs: Vec<usize> = (0..count).collect();
+        runs.sort_by(|&one, &other| {
+            group(one).cmp(&group(other)).then(value(one).total_cmp(&value(other)))
+        });
+        let mut groups: Vec<(usize, usize, String)> = Vec::new();
+        for (place, &run) in runs.iter().enumerate() {
+            let name = rest(run);
+            match groups.last_mut().filter(|(.., last)| *last == name) {
+                Some((_, places, _)) => *places += 1,
+                None => groups.push((place, 1, name)),
+            }
+        }
+        if groups.len() == 1 {
+            groups.clear();
+        }
+        let label = match validation.keys[key].as_str() {
+            BOUND => "staleness bound η (max_head_off_policyness)",
+            key => key,
+        };
+        let ticks: Vec<String> =
+            runs.iter().map(|&run| validation.runs[run].settings[key].clone()).collect();
+        Self { axis: Axis::places(label, &ticks), runs, groups }
     }
-    if order.len() > NAMED {
-        let label = "run, in the order of validation.csv";
-        return Axis::places(label, &names(&|run| (run + 1).to_string()));
+
+    /// Names the groups above a panel, and draws lines between them.
+    fn mark(&self, panel: &Panel<'_>, y: &Axis) -> Drawn {
+        for (first, places, name) in &self.groups {
+            let end = (first + places) as f64 - 0.5;
+            if end < self.axis.range.1 {
+                panel.trace(&[(end, y.range.0), (end, y.range.1)], REFERENCE)?;
+            }
+            let room = places * LETTERS / self.runs.len();
+            panel.note((end - 0.5 * *places as f64, y.range.1), &cut(name, room))?;
+        }
+        Ok(())
     }
-    Axis::places("run", &names(&|run| validation.runs[run].name.clone()))
 }
 
 fn subtitle(validation: &Validation) -> String {
