@@ -5,11 +5,13 @@ use headway_sim::compare::Difference;
 use headway_sim::report::number;
 use headway_sim::report::results::Results;
 
+mod calibrate;
 #[cfg(feature = "live")]
 mod doctor;
 mod plan;
 mod validate;
 
+pub(crate) use calibrate::calibrated;
 #[cfg(feature = "live")]
 pub(crate) use doctor::doctor;
 pub(crate) use plan::plan;

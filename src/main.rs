@@ -8,6 +8,7 @@ mod live;
 mod options;
 mod outcome;
 mod progress;
+mod source;
 mod steps;
 mod terminal;
 
@@ -18,7 +19,7 @@ use clap::{Parser, Subcommand};
 
 #[cfg(feature = "live")]
 use commands::{check, doctor, environment, run};
-use commands::{compare, import, plan, plot, replay, simulate, sweep, validate};
+use commands::{calibrate, compare, import, plan, plot, replay, simulate, sweep, validate};
 use failure::Failure;
 
 /// Predict and control off-policy staleness in asynchronous RL.
@@ -39,6 +40,7 @@ enum Command {
     Compare(compare::Args),
     Plan(plan::Args),
     Plot(plot::Args),
+    Calibrate(calibrate::Args),
     Replay(replay::Args),
     Validate(validate::Args),
     #[cfg(feature = "live")]
@@ -60,6 +62,7 @@ impl Command {
             Self::Compare(args) => compare::run(args),
             Self::Plan(args) => plan::run(args),
             Self::Plot(args) => plot::run(args),
+            Self::Calibrate(args) => calibrate::run(args),
             Self::Replay(args) => replay::run(args),
             Self::Validate(args) => validate::run(args),
             #[cfg(feature = "live")]

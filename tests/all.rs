@@ -10,6 +10,7 @@
 
 mod all {
     mod blessed;
+    mod calibrate;
     mod support;
 
     #[path = "../../runtime/tests/all/checkpoint.rs"]

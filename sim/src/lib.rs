@@ -67,10 +67,12 @@
 //! | [`plan`] | how to split GPUs over the loops |
 //! | [`validate`] | predictions beside what recorded runs measured |
 //! | [`stats`] | intervals, warm-up |
+//! | [`calibrate`] | what a run measured, as numbers of a scenario |
 //! | [`report`] | tables, CSV, JSON and plots, the same bytes everywhere |
 //! | [`rates`] | how fast replicas generate: tables by name |
 //! | [`import`] | other systems' traces and predictions |
 
+pub mod calibrate;
 pub mod compare;
 pub mod drift;
 pub mod import;

@@ -4,6 +4,7 @@
 //! A scenario is a TOML file. A live `config.toml` and `settings.json` can be laid over it ("what
 //! would my present settings do?"), and `--set key=value` over all.
 
+mod calibration;
 mod capacity;
 mod check;
 mod clients;
@@ -17,6 +18,7 @@ mod serving;
 mod words;
 mod world;
 
+pub use calibration::{Calibration, Parameter};
 pub(crate) use capacity::Loads;
 pub use resources::{Layout, PlanSettings, Resources};
 
@@ -102,6 +104,8 @@ pub struct Scenario {
     pub resources: Resources,
     /// `[plan]`; no run depends on it.
     pub plan: PlanSettings,
+    /// `[calibration]`: what its numbers were fitted to; no run depends on it.
+    pub calibration: Option<Calibration>,
     /// The table of rates that `[world.serving]` names: it says how many GPUs a replica has, and for
     /// what lengths its decode law holds; `None` where the law is written out.
     pub rates: Option<RateTable>,
@@ -138,7 +142,7 @@ impl Scenario {
             let (Ok(diagnostics) | Err(diagnostics)) = document.finish();
             return Err(diagnostics);
         }
-        let (head, config, world, plan) = {
+        let (head, config, world, plan, calibration) = {
             let Document { sources, root, findings } = &mut document;
             let mut reader = Reader::new(root, sources.start(), findings);
             let head = head(reader.table("scenario"));
@@ -150,8 +154,9 @@ impl Scenario {
             let variant = |set: &[String]| variant(layers, set);
             let world = world::read(&mut reader, &mut columns, findings, &variant);
             let plan = plan_table::read(reader.table("plan"), findings);
+            let calibration = calibration::read(&mut reader);
             reader.finish();
-            (head, config, world, plan)
+            (head, config, world, plan, calibration)
         };
         let world::Read { config: world, rates, resources, drift } = world;
         check_sections(&document, &config);
@@ -177,6 +182,7 @@ impl Scenario {
             drift,
             resources,
             plan,
+            calibration,
             rates,
             layers: layers.clone(),
             base: base.to_owned(),

@@ -6,7 +6,9 @@ mod all {
     mod aiconfigurator;
     mod applied_compute;
     mod azure_trace;
+    mod calibrate;
     mod committed;
+    mod coverage;
     mod drift_model;
     mod drift_runs;
     mod goldens;

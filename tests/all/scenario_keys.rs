@@ -37,6 +37,8 @@ transfer = { kind = "constant", sec = 1 }
 [world.drift]
 [[world.drift.windows]]
 [plan]
+[calibration]
+[[calibration.parameters]]
 "#,
     r#"
 [scenario]

@@ -42,8 +42,10 @@ pub enum Component {
     Token = 11,
     /// The largest ratio among the tokens of one staleness that were not drawn one by one.
     Extreme = 12,
+    /// A resample of what was measured.
+    Resample = 13,
     /// A fitted number of a scenario that is not exactly known.
-    Parameter = 13,
+    Parameter = 14,
 }
 
 /// The key of every stream of one run.

@@ -1,0 +1,158 @@
+//! When sessions begin: at random, by a fixed population, or when they began.
+
+use std::collections::BTreeSet;
+
+use headway_shared::time::Time;
+
+use super::TABLE;
+use crate::calibrate::Choice;
+use crate::calibrate::estimate::{Column, Estimates, Item, number};
+use crate::calibrate::fit::{Unit, rate};
+use crate::calibrate::measured::{Measured, Session};
+use crate::calibrate::series::{Series, seconds};
+
+/// A population is fixed where the variance of the number of live sessions is below so much of its
+/// mean: of independent arrivals it is the mean, of a population without pauses nothing.
+const FIXED: f64 = 0.35;
+
+const NESTED: &str = "world.clients.arrivals";
+
+/// Adds `arrivals`, or for hosted environments `slots`.
+pub(super) fn arrivals(
+    estimates: &mut Estimates,
+    measured: &Measured,
+    since: Time,
+    choice: Choice,
+) {
+    let lives = lives(measured);
+    let live = Live::of(&lives, since, measured.end);
+    if lives.is_empty() {
+        return;
+    }
+    if measured.environments.is_used() {
+        let slots = live.most.max(1).to_string();
+        estimates.items.push(Item::setting("slots", TABLE, "slots", slots, lives.len()));
+        return;
+    }
+    let dispersion = live.variance / live.mean.max(1e-9);
+    let fixed = match choice {
+        Choice::Users => true,
+        Choice::Poisson | Choice::Replay => false,
+        Choice::Seen => dispersion < FIXED,
+    };
+    if choice == Choice::Replay {
+        return replay(estimates, &lives);
+    }
+    let (kind, other) = match fixed {
+        true => ("a fixed population", "poisson"),
+        false => ("independent arrivals", "users"),
+    };
+    if choice == Choice::Seen {
+        estimates.note(format!(
+            "arrivals: {kind}, since the number of live sessions has a variance of {} of its mean \
+             ({}); --clients {other} says otherwise",
+            number((dispersion * 100.0).round() / 100.0),
+            number((live.mean * 10.0).round() / 10.0),
+        ));
+    }
+    match fixed {
+        true => users(estimates, &lives, &live, since),
+        false => poisson(estimates, &lives, since, measured.end),
+    }
+}
+
+fn poisson(estimates: &mut Estimates, lives: &[(Time, Time)], since: Time, end: Time) {
+    let count = lives.iter().filter(|(from, _)| *from >= since).count();
+    let hours = seconds(end.since(since)) / 3600.0;
+    let per_hour = rate(count as u64, hours);
+    let item = Item::number("sessions", NESTED, "per_hour", "rate", per_hour, count);
+    estimates.items.push(Item::setting("sessions", NESTED, "kind", "\"poisson\"".into(), count));
+    estimates.items.push(item);
+}
+
+fn users(estimates: &mut Estimates, lives: &[(Time, Time)], live: &Live, since: Time) {
+    let count = lives.len();
+    let kind = Item::setting("users", NESTED, "kind", "\"users\"".into(), count);
+    let users = Item::setting("users", NESTED, "users", live.most.max(1).to_string(), count);
+    estimates.items.extend([kind, users]);
+    let pauses = between(lives, since).values(since);
+    if pauses.values.iter().any(|secs| *secs > 0.0) {
+        estimates.law("pause between sessions", NESTED, "pause", Unit::Seconds, pauses);
+    }
+}
+
+/// A user who ends a session begins the next one that begins.
+fn between(lives: &[(Time, Time)], since: Time) -> Series {
+    let mut ends: Vec<Time> = lives.iter().map(|(_, to)| *to).collect();
+    ends.sort_unstable();
+    let mut pauses = Series::default();
+    let mut free = 0;
+    for (from, _) in lives.iter().filter(|(from, _)| *from >= since) {
+        while free < ends.len() && ends[free] < since {
+            free += 1;
+        }
+        if let Some(end) = ends.get(free).filter(|end| **end <= *from) {
+            pauses.push_span(*end, *from, true);
+            free += 1;
+        }
+    }
+    pauses
+}
+
+fn replay(estimates: &mut Estimates, lives: &[(Time, Time)]) {
+    let file = estimates.file("clients-arrivals");
+    let count = lives.len();
+    let setting = |key, value| Item::setting("sessions", NESTED, key, value, count);
+    let column = Column { file: file.clone(), name: "arrival_sec" };
+    let times = lives.iter().map(|(from, _)| seconds(from.since(Time::ZERO))).collect();
+    estimates.items.push(setting("kind", "\"replay\"".to_owned()));
+    estimates.items.push(setting("column", format!("{:?}", column.name)));
+    let item = setting("file", format!("{file:?}"));
+    estimates.items.push(Item { column: Some(column), observed: times, ..item });
+}
+
+/// From when to when each session lived, in the order in which they began.
+fn lives(measured: &Measured) -> Vec<(Time, Time)> {
+    let begun = |session: &&Session| !session.turns.is_empty() || measured.environments.is_used();
+    let life = |session: &Session| {
+        let to = if session.over { session.until } else { measured.end };
+        (session.at, to)
+    };
+    measured.sessions.all.iter().filter(begun).map(life).collect()
+}
+
+/// How many sessions live at once.
+#[derive(Clone, Copy, Debug, Default)]
+struct Live {
+    most: u32,
+    mean: f64,
+    variance: f64,
+}
+
+impl Live {
+    fn of(lives: &[(Time, Time)], since: Time, end: Time) -> Self {
+        let times: BTreeSet<Time> =
+            lives.iter().flat_map(|(from, to)| [*from, *to]).filter(|at| *at > since).collect();
+        let mut starts: Vec<Time> = lives.iter().map(|(from, _)| *from).collect();
+        let mut ends: Vec<Time> = lives.iter().map(|(_, to)| *to).collect();
+        starts.sort_unstable();
+        ends.sort_unstable();
+        let (mut sum, mut squares, mut total) = (0.0, 0.0, 0.0);
+        let (mut from, mut most) = (since, 0);
+        for to in times.into_iter().chain([end]) {
+            // Those that end at this instant are no longer there, those that begin are.
+            let begun = starts.partition_point(|at| *at <= from);
+            let over = ends.partition_point(|at| *at <= from);
+            let (live, secs) = ((begun - over.min(begun)) as f64, seconds(to.since(from)));
+            if secs > 0.0 {
+                (sum, squares, total) =
+                    (sum + live * secs, squares + live * live * secs, total + secs);
+                most = most.max(live as u32);
+            }
+            from = to;
+        }
+        let mean = if total > 0.0 { sum / total } else { 0.0 };
+        let variance = if total > 0.0 { (squares / total - mean * mean).max(0.0) } else { 0.0 };
+        Self { most, mean, variance }
+    }
+}

@@ -1,0 +1,84 @@
+//! Intervals by resampling whole probes.
+
+use std::ops::Range;
+
+use headway_shared::digest::Digest;
+
+use super::model::{Model, Start};
+use super::probes::Probes;
+use crate::calibrate::fit::{LOWER, Parameter, UPPER, t_upper};
+use crate::kernel::math::normal_quantile;
+use crate::kernel::random::{Component, Key};
+
+/// The parameters with their intervals; an `a` for each stretch.
+pub(super) struct Intervals {
+    pub(super) sigma0: Parameter,
+    pub(super) p: Parameter,
+    pub(super) a: Vec<Parameter>,
+}
+
+/// Draws probes with replacement, those of each stretch from itself, and fits again, so many times.
+/// The draws depend on nothing but the numbers of probes.
+pub(super) fn intervals(
+    probes: &Probes,
+    stretches: &[Range<usize>],
+    fitted: &Model,
+    resamples: u64,
+) -> Intervals {
+    let key = Key::new(0, Digest::of(b"lag probes"), 0);
+    let models: Vec<Model> = (0..resamples)
+        .map(|resample| {
+            let mut stream = key.stream(Component::Resample, resample);
+            let mut draw = |stretch: &Range<usize>| {
+                let (start, count) = (stretch.start, stretch.len());
+                probes.cells_of((0..count).map(|_| start + stream.below(count as u64) as usize))
+            };
+            let cells: Vec<_> = stretches.iter().map(&mut draw).collect();
+            Model::fit(&cells, Start::From(fitted))
+        })
+        .collect();
+    let all = probes.len() as f64;
+    let shared = widening(all, stretches.len() as f64);
+    let root = |floor: f64| if floor > fitted.least { floor.sqrt() } else { 0.0 };
+    let sigma0 = interval(&models, root(fitted.floor), shared, |model| root(model.floor));
+    let p = interval(&models, fitted.p, shared, |model| model.p);
+    let a = stretches.iter().enumerate().map(|(at, stretch)| {
+        let log = |model: &Model| libm::log(model.a[at]);
+        let found = interval(&models, log(fitted), widening(stretch.len() as f64, 1.0), log);
+        shown(found, fitted.least)
+    });
+    Intervals {
+        sigma0: sigma0.not_negative(),
+        p: Parameter { value: p.value, low: p.low.max(1.0), high: p.high.min(2.0) },
+        a: a.collect(),
+    }
+}
+
+/// Out of logarithms; what no value shows is 0.
+fn shown(logs: Parameter, least: f64) -> Parameter {
+    let of = |log: f64| {
+        let value = libm::exp(log);
+        if value > 1.001 * least { value } else { 0.0 }
+    };
+    Parameter { value: of(logs.value), low: of(logs.low), high: of(logs.high) }
+}
+
+/// A resample of n spreads like n - 1, and its quantiles are the normal law's where Student's t is
+/// wanted.
+fn widening(count: f64, others: f64) -> f64 {
+    let df = (count - others).max(1.0);
+    t_upper(df) / normal_quantile(UPPER) * (count / df).sqrt()
+}
+
+fn interval(models: &[Model], value: f64, widening: f64, of: impl Fn(&Model) -> f64) -> Parameter {
+    let mut values: Vec<f64> = models.iter().map(of).collect();
+    values.sort_by(f64::total_cmp);
+    let quantile = |p: f64| {
+        let place = p * (values.len() - 1) as f64;
+        let (below, share) = (place as usize, place - libm::floor(place));
+        let above = (below + 1).min(values.len() - 1);
+        values[below] + share * (values[above] - values[below])
+    };
+    let end = |p: f64| value + widening * (quantile(p) - value);
+    Parameter::new(value, end(LOWER), end(UPPER))
+}

@@ -1,0 +1,69 @@
+use headway_shared::digest::Digest;
+
+use super::*;
+use crate::kernel::random::{Component, Key};
+
+fn truth(floor: f64, a: f64, p: f64, k: u32) -> f64 {
+    floor + a * libm::pow(f64::from(k), p)
+}
+
+/// Probes every 10 steps without noise; `a` falls to a fifth at step 150.
+fn exact(floor: f64) -> Vec<ProbePoint> {
+    let point = |probe: u32, k: u32| {
+        let a = if probe < 15 { 0.01 } else { 0.002 };
+        ProbePoint {
+            step: 10 * probe,
+            k,
+            log_square: truth(floor, a, 1.6, k),
+            tokens: 1_000.0 + f64::from(probe),
+        }
+    };
+    (0..30).flat_map(|probe| (0..16).map(move |k| point(probe, k))).collect()
+}
+
+#[test]
+fn exact_probes_give_their_law_back() {
+    let found = drift(&exact(0.0009)).unwrap();
+    assert!((found.sigma0.value - 0.03).abs() < 1e-6, "{found:?}");
+    assert!((found.a.value - 0.01).abs() < 1e-6);
+    assert!((found.p.value - 1.6).abs() < 1e-5);
+    let [window] = found.windows[..] else { panic!("{found:?}") };
+    assert_eq!((window.from_step, window.probes, found.probes), (150, 15, 30));
+    assert!((window.a.value - 0.002).abs() < 1e-7);
+}
+
+#[test]
+fn one_process_of_one_precision_has_no_floor() {
+    let found = drift(&exact(0.0)).unwrap();
+    assert_eq!(found.sigma0, Parameter::exact(0.0));
+    assert!((found.p.value - 1.6).abs() < 1e-5 && (found.a.value - 0.01).abs() < 1e-6);
+}
+
+#[test]
+fn a_policy_that_does_not_move_leaves_the_floor() {
+    let stream = &mut Key::new(1, Digest::of(b"floor"), 0).stream(Component::Step, 0);
+    let points: Vec<ProbePoint> = (0..20)
+        .flat_map(|probe| {
+            let level = 0.001 * (1.0 + 0.1 * stream.normal());
+            (0..16).map(move |k| ProbePoint { step: probe, k, log_square: level, tokens: 500.0 })
+        })
+        .collect();
+    let found = drift(&points).unwrap();
+    assert!(found.windows.is_empty());
+    assert!(found.sigma0.holds(0.001_f64.sqrt()), "{found:?}");
+    assert!(found.a.value < 1e-6 && found.a.low == 0.0);
+}
+
+#[test]
+fn probes_that_tell_nothing_are_an_error() {
+    let few: Vec<_> = exact(0.0).into_iter().filter(|point| point.step < 40).collect();
+    assert!(matches!(drift(&few), Err(FitError::TooFew { found: 4, needed: 5, .. })));
+    let near: Vec<_> = exact(0.0).into_iter().filter(|point| point.k < 2).collect();
+    assert!(matches!(drift(&near), Err(FitError::Undetermined(_))));
+    let still: Vec<_> =
+        exact(0.0).into_iter().map(|point| ProbePoint { log_square: 0.0, ..point }).collect();
+    assert!(matches!(drift(&still), Err(FitError::Undetermined(_))));
+    let mut broken = exact(0.0);
+    broken[7].log_square = f64::NAN;
+    assert!(matches!(drift(&broken), Err(FitError::NotASize { index: 7, .. })));
+}
