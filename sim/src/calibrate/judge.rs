@@ -32,10 +32,7 @@ pub(super) fn judge(estimates: &mut Estimates, measured: &Measured, since: Time)
     let scored = count(|end| matches!(end, VoteEnd::Score(_)));
     let invalid = count(|end| *end == VoteEnd::Invalid);
     let failed = count(|end| *end == VoteEnd::Failed);
-    let late = count(|end| *end == VoteEnd::TimedOut);
-    // In the order of the world: one that hangs says nothing, one that fails is not invalid.
     let all = scored + invalid + failed;
-    estimates.share("votes that never ended", TABLE, "hang_share", late, all + late, 0);
     estimates.share("votes that failed", TABLE, "failed_share", failed, all, 0);
     estimates.share("votes without a score", TABLE, "invalid_share", invalid, scored + invalid, 0);
     scores(estimates, &votes);
@@ -44,16 +41,22 @@ pub(super) fn judge(estimates: &mut Estimates, measured: &Measured, since: Time)
 fn times(estimates: &mut Estimates, votes: &[&Vote], since: Time, concurrency: u32) {
     let mut series = Series::default();
     for vote in votes {
-        match vote.end {
-            VoteEnd::Score(_) | VoteEnd::Invalid | VoteEnd::Failed => {
-                series.push_span(vote.at, vote.until, true);
-            }
-            VoteEnd::Cancelled | VoteEnd::Open => series.push_span(vote.at, vote.until, false),
-            // It hung: a share of its own.
-            VoteEnd::TimedOut => {}
-        }
+        let ended =
+            matches!(vote.end, VoteEnd::Score(_) | VoteEnd::Invalid | VoteEnd::Failed);
+        series.push_span(vote.at, vote.until, ended);
     }
-    estimates.law("vote of the judge", TABLE, "vote", Unit::Seconds, series.values(since));
+    let late = votes.iter().filter(|vote| vote.end == VoteEnd::TimedOut).count();
+    let (what, key, unit) = ("vote of the judge", "vote", Unit::Seconds);
+    if late == 0 {
+        estimates.law(what, TABLE, key, unit, series.values(since));
+    } else {
+        // Whatever took longer than the time limit hung.
+        let (values, never) = series.values_that_end(since);
+        let of = votes.len() - votes.iter().filter(|vote| vote.end == VoteEnd::Cancelled).count();
+        estimates.law(what, TABLE, key, unit, values);
+        let hits = never * of as f64;
+        estimates.items.push(share_item("votes that hung", TABLE, "hang_share", hits, of as f64));
+    }
     if let Some(longer) = longer_when_busy(votes) {
         estimates.note(format!(
             "votes take {longer:.1} times as long when many are in flight as when few are: the \

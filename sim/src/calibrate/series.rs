@@ -58,9 +58,20 @@ impl Series {
         let cut = of.iter().filter(|observed| !observed.whole).count();
         let values = match cut {
             0 => of.iter().map(|observed| observed.value).collect(),
-            _ => kaplan_meier(of),
+            _ => kaplan_meier(of, true).0,
         };
         Values { values, cut }
+    }
+
+    /// The same, where what lies beyond the largest value never ends: that share is given beside the
+    /// values of the rest.
+    #[must_use]
+    pub fn values_that_end(&self, since: Time) -> (Values, f64) {
+        let of: Vec<Observed> =
+            self.0.iter().copied().filter(|observed| observed.at >= since).collect();
+        let cut = of.iter().filter(|observed| !observed.whole).count();
+        let (values, never) = kaplan_meier(of, false);
+        (Values { values, cut }, never)
     }
 }
 
@@ -70,9 +81,10 @@ pub fn seconds(span: Span) -> f64 {
     span.as_secs_f64()
 }
 
-/// As many values as were observed whole, at the middle of even steps of the estimated law. Where
-/// the largest was observed in part, it counts as whole (Efron 1967): nothing larger is known.
-fn kaplan_meier(mut of: Vec<Observed>) -> Vec<f64> {
+/// As many values as were observed whole, at the middle of even steps of the estimated law, and the
+/// share that lies beyond all of them. `to_the_end`: where the largest was observed in part, it counts
+/// as whole (Efron 1967), since nothing larger is known; else the law is that of the rest.
+fn kaplan_meier(mut of: Vec<Observed>, to_the_end: bool) -> (Vec<f64>, f64) {
     of.sort_by(|a, b| a.value.total_cmp(&b.value).then(b.whole.cmp(&a.whole)));
     let count = of.iter().filter(|observed| observed.whole).count();
     let (mut survival, mut at_risk) = (1.0, of.len() as f64);
@@ -84,15 +96,16 @@ fn kaplan_meier(mut of: Vec<Observed>) -> Vec<f64> {
         }
         at_risk -= 1.0;
     }
-    if let Some(last) = of.last().filter(|last| !last.whole) {
+    if let Some(last) = of.last().filter(|last| !last.whole && to_the_end) {
         steps.push((1.0, last.value));
+        survival = 0.0;
     }
     let at = |index: usize| {
-        let share = (index as f64 + 0.5) / count as f64;
+        let share = (index as f64 + 0.5) / count as f64 * (1.0 - survival);
         let place = steps.partition_point(|(until, _)| *until < share);
         steps.get(place).or(steps.last()).map(|(_, value)| *value)
     };
-    (0..count).filter_map(at).collect()
+    ((0..count).filter_map(at).collect(), survival)
 }
 
 #[cfg(test)]

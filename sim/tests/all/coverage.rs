@@ -20,7 +20,7 @@ fn stream(seed: u64, entity: u64) -> Stream {
 
 /// In how many of the data sets each interval holds its truth.
 fn coverage(
-    of: impl Fn(u64) -> Vec<(&'static str, Parameter, f64)> + Sync,
+    of: impl Fn(u64) -> Vec<(&'static str, Parameter, f64)> + Send + Sync,
 ) -> Vec<(&'static str, f64)> {
     let sets: Vec<_> = (1..=SETS).into_par_iter().map(of).collect();
     let names: Vec<_> = sets[0].iter().map(|(name, ..)| *name).collect();
@@ -33,7 +33,7 @@ fn coverage(
 /// Prints a row of the table, and says what is outside the band.
 fn outside(
     title: &str,
-    of: impl Fn(u64) -> Vec<(&'static str, Parameter, f64)> + Sync,
+    of: impl Fn(u64) -> Vec<(&'static str, Parameter, f64)> + Send + Sync,
 ) -> Vec<String> {
     let found = coverage(of);
     let row = |(name, held): &(&str, f64)| format!("{title} {name}: {:.1}%", 100.0 * held);
@@ -322,5 +322,30 @@ fn the_family_of_a_few_hundred_values_is_found() {
         let right = (1..=100_u64).into_par_iter().filter(found).count();
         println!("{family:?}: {right} of 100");
         assert!(right >= 90, "{family:?}: {right} of 100");
+    }
+}
+
+#[test]
+fn p_values_are_as_often_small_as_they_say() {
+    let laws = [
+        (Family::Exponential, Distribution::exponential(3.0)),
+        (Family::Uniform, Distribution::uniform(1.0, 4.0)),
+        (Family::LogNormal, Distribution::lognormal_median_sigma(18.0, 0.8)),
+        (Family::Gamma, Distribution::gamma(0.2, 4.0)),
+        (Family::Gamma, Distribution::gamma(5.0, 4.0)),
+        (Family::Pareto, Distribution::pareto(2.0, 3.0)),
+    ];
+    for (family, law) in laws {
+        let law = law.unwrap();
+        let of = |seed| {
+            let values = values(&law, seed, 60, Unit::Seconds);
+            fit_family(&values, Unit::Seconds, Limits::default(), family).unwrap().p_value
+        };
+        let found: Vec<f64> = (1..=1_000_u64).into_par_iter().map(of).collect();
+        let below = |p: f64| found.iter().filter(|found| **found < p).count() as f64 / 1_000.0;
+        println!("{family:?}: {:?}", [0.5, 0.1, 0.01].map(below));
+        assert!((below(0.5) - 0.5).abs() < 0.05, "{family:?}: {}", below(0.5));
+        assert!((below(0.1) - 0.1).abs() < 0.03, "{family:?}: {}", below(0.1));
+        assert!(below(0.01) <= 0.02, "{family:?}: {}", below(0.01));
     }
 }

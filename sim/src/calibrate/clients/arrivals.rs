@@ -12,8 +12,9 @@ use crate::calibrate::measured::{Measured, Session};
 use crate::calibrate::series::{Series, seconds};
 
 /// A population is fixed where the variance of the number of live sessions is below so much of its
-/// mean: of independent arrivals it is the mean, of a population without pauses nothing.
-const FIXED: f64 = 0.35;
+/// mean: of independent arrivals it is the mean, of a population that pauses for a share q of its time
+/// it is q of the mean.
+const FIXED: f64 = 0.6;
 
 const NESTED: &str = "world.clients.arrivals";
 
@@ -70,30 +71,31 @@ fn poisson(estimates: &mut Estimates, lives: &[(Time, Time)], since: Time, end: 
     estimates.items.push(item);
 }
 
+/// Users who pause for a share q of their time: `mean = users (1 - q)`, `variance = mean q`.
 fn users(estimates: &mut Estimates, lives: &[(Time, Time)], live: &Live, since: Time) {
     let count = lives.len();
-    let kind = Item::setting("users", NESTED, "kind", "\"users\"".into(), count);
-    let users = Item::setting("users", NESTED, "users", live.most.max(1).to_string(), count);
-    estimates.items.extend([kind, users]);
-    let pauses = between(lives, since).values(since);
+    let pausing = (live.variance / live.mean.max(1e-9)).min(0.9);
+    let users = (live.mean / (1.0 - pausing)).round().max(f64::from(live.most.max(1)));
+    let setting = |key, value: String| Item::setting("users", NESTED, key, value, count);
+    estimates.items.push(setting("kind", "\"users\"".to_owned()));
+    estimates.items.push(setting("users", number(users)));
+    let pauses = between(lives, users as usize, since).values(Time::ZERO);
     if pauses.values.iter().any(|secs| *secs > 0.0) {
         estimates.law("pause between sessions", NESTED, "pause", Unit::Seconds, pauses);
     }
 }
 
-/// A user who ends a session begins the next one that begins.
-fn between(lives: &[(Time, Time)], since: Time) -> Series {
+/// Whoever has paused the longest begins the next session: of so many users, the k-th to begin again
+/// is the k-th who ended.
+fn between(lives: &[(Time, Time)], users: usize, since: Time) -> Series {
+    let mut starts: Vec<Time> = lives.iter().map(|(from, _)| *from).collect();
     let mut ends: Vec<Time> = lives.iter().map(|(_, to)| *to).collect();
+    starts.sort_unstable();
     ends.sort_unstable();
     let mut pauses = Series::default();
-    let mut free = 0;
-    for (from, _) in lives.iter().filter(|(from, _)| *from >= since) {
-        while free < ends.len() && ends[free] < since {
-            free += 1;
-        }
-        if let Some(end) = ends.get(free).filter(|end| **end <= *from) {
-            pauses.push_span(*end, *from, true);
-            free += 1;
+    for (start, end) in starts.iter().skip(users).zip(&ends) {
+        if *start >= since && end <= start {
+            pauses.push_span(*end, *start, true);
         }
     }
     pauses

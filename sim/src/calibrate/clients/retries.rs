@@ -24,8 +24,8 @@ const NEVER: u32 = 1000;
 struct Seen {
     /// Most retries in a row.
     most: u32,
-    /// Most in a row after which the client gave up.
-    given_up: Option<u32>,
+    /// Retries in a row after which the client gave up.
+    given_up: Vec<u32>,
     /// Seconds after which users came back.
     returns: Vec<f64>,
     /// Users who did not.
@@ -65,7 +65,7 @@ impl Seen {
             self.retried += 1;
             let most = if told > 0.0 { told.min(RETRY_AFTER_MAX_SEC) } else { BACKOFF_MAX_SEC };
             if waited > most + SLACK_SEC {
-                self.given_up = self.given_up.max(Some(in_a_row));
+                self.given_up.push(in_a_row);
                 self.returns.push(waited);
                 in_a_row = 0;
                 continue;
@@ -80,7 +80,7 @@ impl Seen {
             }
         }
         if gone {
-            self.given_up = self.given_up.max(Some(in_a_row));
+            self.given_up.push(in_a_row);
             self.gone += 1;
         }
     }
@@ -88,12 +88,14 @@ impl Seen {
     fn add(mut self, estimates: &mut Estimates) {
         let setting =
             |key, value: String, count| Item::setting("retries", NESTED, key, value, count);
-        let most = match self.given_up {
-            Some(given_up) => given_up.max(self.most),
+        // A user who came back as soon as the client would have is none: so the median.
+        self.given_up.sort_unstable();
+        let most = match self.given_up.get(self.given_up.len() / 2) {
+            Some(given_up) => *given_up,
             None if self.most > DEFAULT_RETRIES => NEVER,
             None => DEFAULT_RETRIES,
         };
-        let known = if self.given_up.is_some() { "" } else { "; none gave up" };
+        let known = if self.given_up.is_empty() { "; none gave up" } else { "" };
         estimates.note(format!(
             "retries: a refused request was sent again up to {} times in a row{known}",
             self.most

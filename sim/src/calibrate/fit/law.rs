@@ -6,7 +6,6 @@ use crate::kernel::math::{gamma_above, gamma_below, normal_below};
 /// A law, as [`crate::kernel::sampler::Distribution`] draws it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Law {
-    Constant { value: f64 },
     Uniform { min: f64, max: f64 },
     Exponential { mean: f64 },
     LogNormal { mu: f64, sigma: f64 },
@@ -17,7 +16,6 @@ pub(super) enum Law {
 impl Law {
     pub(super) const fn family(&self) -> Family {
         match self {
-            Self::Constant { .. } => Family::Constant,
             Self::Uniform { .. } => Family::Uniform,
             Self::Exponential { .. } => Family::Exponential,
             Self::LogNormal { .. } => Family::LogNormal,
@@ -29,7 +27,6 @@ impl Law {
     /// `P(X <= x)`.
     pub(super) fn below(&self, x: f64) -> f64 {
         match *self {
-            Self::Constant { value } => f64::from(u8::from(x >= value)),
             Self::Uniform { min, max } => ((x - min) / (max - min)).clamp(0.0, 1.0),
             _ if x <= 0.0 => 0.0,
             Self::Exponential { mean } => -libm::expm1(-x / mean),
@@ -43,7 +40,7 @@ impl Law {
     /// `P(X > x)`, exact where it is small.
     pub(super) fn above(&self, x: f64) -> f64 {
         match *self {
-            Self::Constant { .. } | Self::Uniform { .. } => 1.0 - self.below(x),
+            Self::Uniform { .. } => 1.0 - self.below(x),
             _ if x <= 0.0 => 1.0,
             Self::Exponential { mean } => libm::exp(-x / mean),
             Self::LogNormal { mu, sigma } => normal_below((mu - libm::log(x)) / sigma),

@@ -69,6 +69,8 @@ pub struct Session {
     pub until: Time,
     /// It is over: it said so, or its last turn was answered.
     pub over: bool,
+    /// The core hosts its environment.
+    pub hosted: bool,
     /// It gave up after a refusal, or waits to ask again.
     pub refused: bool,
     /// Its turns.
@@ -95,7 +97,8 @@ impl Sessions {
             Input::Request(request) => self.request(now, request),
             Input::ClientLeft { request } => self.left(now, *request),
             Input::SessionStarted { session } => {
-                self.place(now, *session, Phase::Begun);
+                let place = self.place(now, *session, Phase::Begun);
+                self.all[place].hosted = true;
             }
             Input::SessionEnded { session } => self.ended(now, *session),
             Input::SourceExhausted => self.exhausted = self.exhausted.or(Some(now)),
@@ -130,8 +133,15 @@ impl Sessions {
 
     fn place(&mut self, now: Time, session: SessionId, phase: Phase) -> usize {
         *self.places.entry(session.0).or_insert_with(|| {
-            let turns = Vec::new();
-            self.all.push(Session { at: now, until: now, over: false, refused: false, turns, phase });
+            self.all.push(Session {
+                at: now,
+                until: now,
+                over: false,
+                hosted: false,
+                refused: false,
+                turns: Vec::new(),
+                phase,
+            });
             self.all.len() - 1
         })
     }
@@ -219,10 +229,10 @@ impl Sessions {
     fn ended(&mut self, now: Time, session: SessionId) {
         let Some(&place) = self.places.get(&session.0) else { return };
         let session = &mut self.all[place];
-        session.over |= !matches!(session.phase, Phase::Retrying { .. });
-        if session.phase == Phase::Begun {
+        if session.hosted {
             session.until = now;
         }
+        session.over |= session.hosted || !matches!(session.phase, Phase::Retrying { .. });
     }
 
     /// Sessions that have been silent for much longer than any has paused are over: their clients do

@@ -84,7 +84,7 @@ impl Model {
         let smallest = all().map(|cell| cell.value).fold(f64::INFINITY, f64::min);
         let furthest = all().map(|cell| cell.k).fold(1.0, f64::max);
         // What the smallest value would not show, also if it is that of the largest distance.
-        let least = 1e-6 * smallest / (furthest * furthest);
+        let least = 1e-3 * smallest / (furthest * furthest);
         let (mut sum, mut weight) = (0.0, 0.0);
         for cell in cells.iter().flatten().filter(|cell| cell.k == 0.0) {
             sum += cell.weight * cell.value;

@@ -51,7 +51,7 @@ fn a_policy_that_does_not_move_leaves_the_floor() {
     let found = drift(&points).unwrap();
     assert!(found.windows.is_empty());
     assert!(found.sigma0.holds(0.001_f64.sqrt()), "{found:?}");
-    assert!(found.a.value < 1e-6 && found.a.low == 0.0);
+    assert!(found.a.value < 1e-6 && found.a.low == 0.0, "{found:?}");
 }
 
 #[test]
