@@ -17,9 +17,9 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
+use commands::{calibrate, compare, import, plan, plot, replay, simulate, sweep, validate};
 #[cfg(feature = "live")]
 use commands::{check, doctor, environment, run};
-use commands::{calibrate, compare, import, plan, plot, replay, simulate, sweep, validate};
 use failure::Failure;
 
 /// Predict and control off-policy staleness in asynchronous RL.

@@ -147,10 +147,7 @@ pub fn calibrate(
         sources.push(format!(
             "fitted to {from}: {} inputs until {}, {} train steps of which the first {warmup} were \
              dropped, decisions {}",
-            measured.decisions.inputs,
-            measured.end,
-            head.steps,
-            measured.decisions.digest
+            measured.decisions.inputs, measured.end, head.steps, measured.decisions.digest
         ));
         if measured.reconfigured {
             estimates.note(

@@ -44,7 +44,7 @@ const TOKENS: u32 = 512;
 
 /// A simulated run that has not made its train steps ends after so many times the time that the
 /// recorded one took.
-const PATIENCE: u64 = 10;
+const PATIENCE: u64 = 5;
 
 /// A run to compare.
 #[derive(Clone, Debug)]
@@ -108,8 +108,8 @@ impl From<Diagnostics> for ValidateError {
 struct Simulated {
     /// The values of [`FIGURES`].
     values: Vec<Option<f64>>,
-    /// What went wrong, and whether it makes the replication no result.
-    trouble: Option<(String, bool)>,
+    /// Why it is no result.
+    trouble: Option<String>,
 }
 
 /// Simulates every run of a task, and compares.
@@ -127,8 +127,10 @@ pub fn validate(task: &Task<'_>, progress: &dyn Progress) -> Result<Validation, 
     };
     let replications = 0..task.replications;
     let done = replicate(task.runs.len(), replications, task.jobs, work, || progress.run_ended())?;
-    let done: Vec<Vec<Simulated>> =
-        done.into_iter().map(|runs| runs.into_iter().collect()).collect::<Result<_, Diagnostics>>()?;
+    let done: Vec<Vec<Simulated>> = done
+        .into_iter()
+        .map(|runs| runs.into_iter().collect())
+        .collect::<Result<_, Diagnostics>>()?;
     Ok(Validation::of(task, &done))
 }
 
@@ -185,13 +187,13 @@ fn simulated(scenario: &Scenario, replication: u32) -> Simulated {
 
 impl Simulated {
     fn nothing(what: String) -> Self {
-        Self { values: vec![None; FIGURES.len()], trouble: Some((what, true)) }
+        Self { values: vec![None; FIGURES.len()], trouble: Some(what) }
     }
 }
 
-/// What is wrong with a replication, and whether it is no result.
-fn trouble(scenario: &Scenario, result: &RunResult) -> Option<(String, bool)> {
-    let wrong = wrong_with(result).filter(|(_, fatal)| *fatal);
+/// Why a replication is no result.
+fn trouble(scenario: &Scenario, result: &RunResult) -> Option<String> {
+    let wrong = wrong_with(result).filter(|(_, fatal)| *fatal).map(|(what, _)| what);
     let slow = || {
         let late = result.ended == Ended::Duration;
         let what = format!(
@@ -199,7 +201,7 @@ fn trouble(scenario: &Scenario, result: &RunResult) -> Option<(String, bool)> {
             scenario.steps.unwrap_or(0),
             scenario.duration
         );
-        late.then_some((what, true))
+        late.then_some(what)
     };
     wrong.or_else(slow)
 }

@@ -81,9 +81,10 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
         }
     };
     let record = measured.as_ref().map(|(name, measured)| (name.as_str(), measured));
-    let place = args.record.as_ref().map_or_else(String::new, |path| format!("{}: ", path.display()));
-    let found = calibrate(record, &options)
-        .map_err(|error| Failure::input(format!("{place}{error}")))?;
+    let place =
+        args.record.as_ref().map_or_else(String::new, |path| format!("{}: ", path.display()));
+    let found =
+        calibrate(record, &options).map_err(|error| Failure::input(format!("{place}{error}")))?;
     let wrote = save(args, &options.name, &found)?;
     terminal::data(&headline::calibrated(&found, args.format)?)?;
     found.notes.iter().for_each(|note| terminal::note(&format!("note: {note}")));
@@ -108,9 +109,8 @@ fn measurements(text: &str) -> Result<Measurements, Failure> {
 
 /// The scenario's name.
 fn name(args: &Args) -> Result<String, Failure> {
-    let plain = |letter: char| {
-        letter.is_ascii_lowercase() || letter.is_ascii_digit() || letter == '-'
-    };
+    let plain =
+        |letter: char| letter.is_ascii_lowercase() || letter.is_ascii_digit() || letter == '-';
     if let Some(name) = &args.name {
         return match !name.is_empty() && name.chars().all(plain) {
             true => Ok(name.clone()),

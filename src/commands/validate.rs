@@ -178,16 +178,16 @@ mod tests {
     #[test]
     fn what_follows_a_run_is_set_in_its_world_alone() {
         assert_eq!(parts("runs/a.db"), (Path::new("runs/a.db"), Vec::new()));
-        let (path, set) = parts("a@b/run.db@world.judge.vote.mean_sec=0.3@world.serving.replicas=2");
+        let (path, set) =
+            parts("a@b/run.db@world.judge.vote.mean_sec=0.3@world.serving.replicas=2");
         assert_eq!(path, Path::new("a@b/run.db"));
         assert_eq!(set, ["world.judge.vote.mean_sec=0.3", "world.serving.replicas=2"]);
     }
 
     #[test]
     fn runs_are_called_by_what_tells_them_apart() {
-        let of = |paths: &[&str]| {
-            names(&paths.iter().map(|path| Path::new(*path)).collect::<Vec<_>>())
-        };
+        let of =
+            |paths: &[&str]| names(&paths.iter().map(|path| Path::new(*path)).collect::<Vec<_>>());
         assert_eq!(of(&["runs/eta-0/run.db", "eta-1.db"]), ["eta-0", "eta-1"]);
         assert_eq!(of(&["a/x/run.db", "b/x/run.db"]), ["a/x/run.db", "b/x/run.db"]);
         assert_eq!(of(&["run.db"]), ["run"]);

@@ -68,7 +68,8 @@ fn csv(items: &[Item]) -> Csv {
     for item in items.iter().filter(|item| item.family != "setting") {
         let key = format!("{}.{}", item.table, item.values.first().map_or("", |(key, _)| key));
         let row = |parameter: &str, [value, low, high]: [Option<f64>; 3]| {
-            let texts = [&item.what, &key, item.family, parameter].map(|text: &str| text.to_owned());
+            let texts =
+                [&item.what, &key, item.family, parameter].map(|text: &str| text.to_owned());
             let counts = [item.count.to_string(), item.cut.to_string()];
             let numbers = [
                 item.mean(),

@@ -46,8 +46,7 @@ fn several(validation: &Validation) -> String {
         let (Sum { figure, runs, inside, within, .. }, Some(worst)) = (sum, sum.worst) else {
             continue;
         };
-        let nothing =
-            |row: &Row| row.figure == *figure && !is_nothing(row);
+        let nothing = |row: &Row| row.figure == *figure && !is_nothing(row);
         if !validation.rows.iter().any(nothing) {
             continue;
         }
@@ -109,9 +108,8 @@ fn scores(validation: &Validation) -> String {
 fn verdict(validation: &Validation) -> String {
     let is_missed = |run: usize| validation.misses().any(|row| row.run == run);
     let runs = validation.runs.len();
-    let kept = (0..runs)
-        .filter(|&run| !is_missed(run) && validation.runs[run].failed.is_none())
-        .count();
+    let kept =
+        (0..runs).filter(|&run| !is_missed(run) && validation.runs[run].failed.is_none()).count();
     format!("{kept} of {runs} runs are predicted within every tolerance\n")
 }
 

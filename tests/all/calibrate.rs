@@ -41,7 +41,8 @@ fn the_numbers_can_be_had_as_json_and_csv() {
     assert!(vote["count"].as_u64() > Some(10), "{vote}");
     assert!(document["notes"].as_array().is_some_and(|notes| !notes.is_empty()));
     let csv = succeed(dir.path(), &["calibrate", "run/run.record", "--format", "csv"]);
-    let header = "what,key,law,parameter,value,low,high,count,cut,mean,distance,p_value,r_squared\n";
+    let header =
+        "what,key,law,parameter,value,low,high,count,cut,mean,distance,p_value,r_squared\n";
     assert!(csv.starts_with(header), "{csv}");
 }
 
@@ -50,7 +51,8 @@ fn columns_stand_for_what_the_record_says() {
     let dir = tempfile::tempdir().unwrap();
     record(dir.path());
     fs::write(dir.path().join("log.csv"), "secs\n7\n7\n7\n7\n7\n7\n").unwrap();
-    let args = ["calibrate", "run/run.record", "--latency", "judge=log.csv:secs", "--out", "a.toml"];
+    let args =
+        ["calibrate", "run/run.record", "--latency", "judge=log.csv:secs", "--out", "a.toml"];
     succeed(dir.path(), &args);
     let text = fs::read_to_string(dir.path().join("a.toml")).unwrap();
     assert!(text.contains("vote = { kind = \"constant\", sec = 7 }"), "{text}");

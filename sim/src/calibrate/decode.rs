@@ -157,9 +157,8 @@ fn row(timelines: &[Timeline], turn: &Generation, since: Time, span: f64) -> Opt
 /// Whether an overlap differs enough between turns to tell what it does.
 fn differs(rows: &[Row], overlap: impl Fn(&Row) -> f64) -> bool {
     let shares = rows.iter().map(|row| overlap(row) / row.duration);
-    let (sum, squares) = shares.fold((0.0, 0.0), |(sum, squares), share: f64| {
-        (sum + share, squares + share * share)
-    });
+    let (sum, squares) = shares
+        .fold((0.0, 0.0), |(sum, squares), share: f64| (sum + share, squares + share * share));
     let count = rows.len() as f64;
     let variance = squares / count - (sum / count) * (sum / count);
     variance > SPREAD * SPREAD
@@ -199,8 +198,7 @@ fn explained(rows: &[Row], [base, per, step, load]: [f64; 4]) -> f64 {
     let (mut residual, mut total) = (0.0, 0.0);
     for row in rows {
         let Overlap { batch, step: during_step, load: during_load, .. } = row.overlap;
-        let expected =
-            row.tokens * (base + per * batch) + step * during_step + load * during_load;
+        let expected = row.tokens * (base + per * batch) + step * during_step + load * during_load;
         residual += (row.duration - expected) * (row.duration - expected);
         total += (row.duration - mean) * (row.duration - mean);
     }

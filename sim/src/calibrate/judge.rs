@@ -21,8 +21,7 @@ const QUEUES: f64 = 1.25;
 
 /// Adds all of `[world.judge]`.
 pub(super) fn judge(estimates: &mut Estimates, measured: &Measured, since: Time) {
-    let votes: Vec<&Vote> =
-        measured.votes.votes.iter().filter(|vote| vote.at >= since).collect();
+    let votes: Vec<&Vote> = measured.votes.votes.iter().filter(|vote| vote.at >= since).collect();
     if votes.is_empty() {
         return;
     }
@@ -41,8 +40,7 @@ pub(super) fn judge(estimates: &mut Estimates, measured: &Measured, since: Time)
 fn times(estimates: &mut Estimates, votes: &[&Vote], since: Time, concurrency: u32) {
     let mut series = Series::default();
     for vote in votes {
-        let ended =
-            matches!(vote.end, VoteEnd::Score(_) | VoteEnd::Invalid | VoteEnd::Failed);
+        let ended = matches!(vote.end, VoteEnd::Score(_) | VoteEnd::Invalid | VoteEnd::Failed);
         series.push_span(vote.at, vote.until, ended);
     }
     let late = votes.iter().filter(|vote| vote.end == VoteEnd::TimedOut).count();

@@ -54,10 +54,8 @@ pub(super) fn trainer(estimates: &mut Estimates, measured: &Measured, since: Tim
 
 fn step_line(line: &Line, secs: &[f64]) -> Item {
     const TABLE: &str = "world.trainer";
-    let values = vec![
-        ("base_sec", number(line.base.value)),
-        ("sec_per_token", number(line.slope.value)),
-    ];
+    let values =
+        vec![("base_sec", number(line.base.value)), ("sec_per_token", number(line.slope.value))];
     let path = |key| format!("{TABLE}.{key}");
     let parameters = vec![(path("base_sec"), line.base), (path("sec_per_token"), line.slope)];
     Item {

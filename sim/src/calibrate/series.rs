@@ -132,7 +132,14 @@ mod tests {
     #[test]
     fn what_was_cut_off_counts_as_longer() {
         // At 2 half of what was left is cut off: the survivors count twice.
-        let found = series(&[(1.0, true), (1.0, true), (2.0, false), (2.0, false), (3.0, true), (4.0, true)]);
+        let found = series(&[
+            (1.0, true),
+            (1.0, true),
+            (2.0, false),
+            (2.0, false),
+            (3.0, true),
+            (4.0, true),
+        ]);
         assert_eq!(found.cut, 2);
         assert_eq!(found.values, [1.0, 3.0, 4.0, 4.0]);
     }

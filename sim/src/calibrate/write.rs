@@ -68,7 +68,10 @@ fn write_scenario(
     assumed: &[String],
 ) -> std::fmt::Result {
     let Head { name, from, sources, config, steps, warmup, lasted } = head;
-    writeln!(text, "# Written by `headway calibrate`. Behind # stands what each number comes from:")?;
+    writeln!(
+        text,
+        "# Written by `headway calibrate`. Behind # stands what each number comes from:"
+    )?;
     writeln!(text, "# how many observations, its 90% interval, and how well the law fits them.\n")?;
     writeln!(text, "[scenario]\nname = {}", quoted(name))?;
     writeln!(text, "title = {}", quoted(&format!("Calibrated: {from}")))?;

@@ -38,8 +38,12 @@ pub(super) fn read(root: &mut Reader<'_>) -> Option<Calibration> {
 }
 
 fn parameter(mut table: Reader<'_>) -> Parameter {
-    let examples =
-        [("key", "\"world.judge.vote.mean_sec\""), ("value", "1.2"), ("low", "1.1"), ("high", "1.3")];
+    let examples = [
+        ("key", "\"world.judge.vote.mean_sec\""),
+        ("value", "1.2"),
+        ("low", "1.1"),
+        ("high", "1.3"),
+    ];
     for (key, example) in examples {
         table.require(key, example);
     }

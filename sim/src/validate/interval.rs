@@ -141,8 +141,7 @@ mod tests {
         let metric = metric("trained_samples_per_hour");
         let mut held = 0;
         for _ in 0..20_000 {
-            let runs: Vec<f64> =
-                (0..17).map(|_| libm::exp(7.0 + 0.1 * stream.normal())).collect();
+            let runs: Vec<f64> = (0..17).map(|_| libm::exp(7.0 + 0.1 * stream.normal())).collect();
             let prediction = predict(metric, &runs[1..]).unwrap();
             held += u32::from(prediction.holds(runs[0]).unwrap());
         }

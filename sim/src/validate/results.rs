@@ -202,7 +202,9 @@ impl Validation {
 
 fn rows_of(task: &Task<'_>, run: usize, of: &Run, simulated: &[Simulated]) -> Vec<Row> {
     let row = |(place, figure): (usize, &'static Figure)| {
-        let values: Vec<f64> = simulated.iter().filter_map(|once| once.values[place]).collect();
+        // A replication that came to nothing predicts nothing.
+        let good = simulated.iter().filter(|once| once.trouble.is_none());
+        let values: Vec<f64> = good.filter_map(|once| once.values[place]).collect();
         let row = Row {
             run,
             figure: place,
@@ -211,8 +213,8 @@ fn rows_of(task: &Task<'_>, run: usize, of: &Run, simulated: &[Simulated]) -> Ve
             tolerance: task.tolerances.at(place),
         };
         // A simulated run reports no ratios: they are not compared.
-        let shown = row.measured.is_some()
-            || (row.prediction.is_some() && figure.group != Group::Ratios);
+        let shown =
+            row.measured.is_some() || (row.prediction.is_some() && figure.group != Group::Ratios);
         shown.then_some(row)
     };
     FIGURES.iter().enumerate().filter_map(row).collect()
@@ -220,19 +222,19 @@ fn rows_of(task: &Task<'_>, run: usize, of: &Run, simulated: &[Simulated]) -> Ve
 
 fn measured(figure: &Figure, run: &Measured) -> Option<f64> {
     match figure.group {
-        Group::Ratios => {
-            run.ratios.iter().find(|ratio| ratio.metric.name == figure.name).map(|ratio| ratio.value)
-        }
-        Group::World => {
-            run.laws[LAWS.iter().position(|metric| metric.name == figure.name)?]
-        }
+        Group::Ratios => run
+            .ratios
+            .iter()
+            .find(|ratio| ratio.metric.name == figure.name)
+            .map(|ratio| ratio.value),
+        Group::World => run.laws[LAWS.iter().position(|metric| metric.name == figure.name)?],
         _ => run.summary.get(figure.name),
     }
 }
 
 fn failed(simulated: &[Simulated]) -> Option<(String, usize)> {
     let mut troubles = simulated.iter().filter_map(|once| once.trouble.as_ref());
-    let (first, _) = troubles.next()?;
+    let first = troubles.next()?;
     Some((first.clone(), 1 + troubles.count()))
 }
 

@@ -59,7 +59,10 @@ impl Settings {
         let paths: Vec<String> = columns.iter().map(|(path, _)| path.clone()).collect();
         let values = (0..runs.len())
             .map(|run| columns.iter().map(|(_, values)| values[run].clone()).collect());
-        Self { keys: paths.iter().map(|path| short(path, &paths)).collect(), values: values.collect() }
+        Self {
+            keys: paths.iter().map(|path| short(path, &paths)).collect(),
+            values: values.collect(),
+        }
     }
 }
 

@@ -22,7 +22,12 @@ pub enum Tolerance {
 
 impl Tolerance {
     /// Whether a prediction keeps it; `None`: it is not judged.
-    pub(super) fn is_kept(self, measured: f64, predicted: f64, inside: Option<bool>) -> Option<bool> {
+    pub(super) fn is_kept(
+        self,
+        measured: f64,
+        predicted: f64,
+        inside: Option<bool>,
+    ) -> Option<bool> {
         let off = (predicted - measured).abs();
         match self {
             Self::Relative(share) => Some(off <= share * measured.abs()),

@@ -101,9 +101,8 @@ fn loaded(found: &Calibrated) -> (Scenario, usize, tempfile::TempDir) {
 }
 
 fn item<'f>(found: &'f Calibrated, key: &str) -> &'f Item {
-    let of = |item: &&Item| {
-        item.values.iter().any(|(name, _)| format!("{}.{name}", item.table) == key)
-    };
+    let of =
+        |item: &&Item| item.values.iter().any(|(name, _)| format!("{}.{name}", item.table) == key);
     found.items.iter().find(of).unwrap_or_else(|| panic!("no {key} in\n{}", found.scenario))
 }
 
@@ -384,7 +383,10 @@ fn what_no_law_fits_is_drawn_from_its_values() {
     let (name, bytes) = &found.files[0];
     assert_eq!(name, "again-judge-vote.csv");
     let text = String::from_utf8(bytes.clone()).unwrap();
-    assert!(text.starts_with("seconds\n") && text.lines().skip(1).all(|cell| cell == "1" || cell == "9"));
+    assert!(
+        text.starts_with("seconds\n")
+            && text.lines().skip(1).all(|cell| cell == "1" || cell == "9")
+    );
     let law = &loaded(&found).0.world.judge.latency;
     assert!(format!("{law:?}").contains("Empirical"), "{law:?}");
 }

@@ -11,7 +11,8 @@ use headway_sim::run::{RunOptions, simulate};
 use headway_sim::scenario::{Scenario, Warmup};
 use headway_sim::sweep::Progress;
 use headway_sim::validate::{
-    MeasureError, Measured, Row, Run, Task, Tolerances, ValidateError, Validation, measure, validate,
+    MeasureError, Measured, Row, Run, Task, Tolerances, ValidateError, Validation, measure,
+    validate,
 };
 
 use super::world_support::load;

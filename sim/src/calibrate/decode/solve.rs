@@ -39,7 +39,8 @@ impl Sums {
 /// is none (all batches are alike), then the last two; `None`: nothing is left.
 pub(super) fn solve(sums: &Sums, used: [bool; 4]) -> Option<[f64; 4]> {
     let [base, per, step, load] = used;
-    let tries = [used, [base, false, step, load], [base, per, false, false], [true, false, false, false]];
+    let tries =
+        [used, [base, false, step, load], [base, per, false, false], [true, false, false, false]];
     tries.into_iter().find_map(|used| {
         let places: Vec<usize> = (0..4).filter(|&at| used[at]).collect();
         let found = eliminated(sums, &places)?;
@@ -60,7 +61,8 @@ fn eliminated(sums: &Sums, places: &[usize]) -> Option<Vec<f64>> {
         })
         .collect();
     for column in 0..size {
-        let size_of = |row: &Vec<f64>| row[..size].iter().fold(0.0_f64, |most, x| most.max(x.abs()));
+        let size_of =
+            |row: &Vec<f64>| row[..size].iter().fold(0.0_f64, |most, x| most.max(x.abs()));
         let pivot = (column..size).max_by(|&a, &b| {
             (rows[a][column].abs() / size_of(&rows[a]).max(1e-300))
                 .total_cmp(&(rows[b][column].abs() / size_of(&rows[b]).max(1e-300)))
@@ -80,7 +82,8 @@ fn eliminated(sums: &Sums, places: &[usize]) -> Option<Vec<f64>> {
     }
     let mut found = vec![0.0; size];
     for row in (0..size).rev() {
-        let known = (row + 1..size).fold(0.0, |sum, column| sum + rows[row][column] * found[column]);
+        let known =
+            (row + 1..size).fold(0.0, |sum, column| sum + rows[row][column] * found[column]);
         found[row] = (rows[row][size] - known) / rows[row][row];
     }
     found.iter().all(|value| value.is_finite()).then_some(found)

@@ -183,7 +183,8 @@ impl Timeline {
 
     /// Seconds in which at least `most - 1` decoded while more than `all` turns were there.
     pub(super) fn waiting(&self, since: Time, most: u32, all: u32) -> f64 {
-        let full = |piece: &Piece| piece.decoding + 1 >= most && piece.decoding + piece.waiting > all;
+        let full =
+            |piece: &Piece| piece.decoding + 1 >= most && piece.decoding + piece.waiting > all;
         self.spans(since).filter(|(piece, _)| full(piece)).fold(0.0, |sum, (_, secs)| sum + secs)
     }
 

@@ -77,8 +77,10 @@ fn expected(groups: &[Group], kinds: [f64; 3], shares: [f64; 3]) -> Prompts {
     let mut found = Prompts::default();
     for group in groups.iter().filter(|group| group.members() > 0) {
         let of = [group.positive, group.negative, group.zero].map(f64::from);
-        let power = |share: f64, count: f64| if count > 0.0 { libm::pow(share, count) } else { 1.0 };
-        let mixed = kinds[2] * [0, 1, 2].map(|at| power(shares[at], of[at])).iter().product::<f64>();
+        let power =
+            |share: f64, count: f64| if count > 0.0 { libm::pow(share, count) } else { 1.0 };
+        let mixed =
+            kinds[2] * [0, 1, 2].map(|at| power(shares[at], of[at])).iter().product::<f64>();
         let only = |count: u32| f64::from(u8::from(count == group.members()));
         let (solved, hopeless) = (kinds[0] * only(group.positive), kinds[1] * only(group.zero));
         let all = (solved + hopeless + mixed).max(1e-300);
@@ -107,7 +109,13 @@ mod tests {
                 for member in 0..8 {
                     let random = number(1_000_000 + index * 8 + member);
                     let mixed = i32::from(random < 0.4) - i32::from(random > 0.9);
-                    group.add(if kind < 0.2 { 1 } else if kind < 0.3 { 0 } else { mixed });
+                    group.add(if kind < 0.2 {
+                        1
+                    } else if kind < 0.3 {
+                        0
+                    } else {
+                        mixed
+                    });
                 }
                 group
             })

@@ -87,9 +87,7 @@ fn picture(
         height: 130 + 250 * panels.len() as i32,
     };
     page::draw(&head, |area| {
-        for (place, (rows, label)) in
-            area.split_evenly((panels.len(), 1)).iter().zip(&panels)
-        {
+        for (place, (rows, label)) in area.split_evenly((panels.len(), 1)).iter().zip(&panels) {
             panel(place, order, rows, label)?;
         }
         Ok(())
@@ -176,9 +174,10 @@ impl Order {
         let Some(key) = numeric(validation) else {
             let runs = 0..count;
             let (label, names): (_, Vec<String>) = match count > NAMED {
-                true => {
-                    ("run, in the order of validation.csv", runs.map(|run| (run + 1).to_string()).collect())
-                }
+                true => (
+                    "run, in the order of validation.csv",
+                    runs.map(|run| (run + 1).to_string()).collect(),
+                ),
                 false => ("run", validation.runs.iter().map(|run| run.name.clone()).collect()),
             };
             let axis = Axis::places(label, &names);
