@@ -56,6 +56,7 @@ load = { kind = "constant", sec = 0.1 }
 sigma0 = 0.02
 a = 0.002
 p = 1.5
+sampled_tokens = 512
 "#;
 
 /// What is not known exactly of it: the judge.
