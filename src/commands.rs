@@ -16,3 +16,4 @@ pub(crate) mod replay;
 pub(crate) mod run;
 pub(crate) mod simulate;
 pub(crate) mod sweep;
+pub(crate) mod validate;

@@ -8,6 +8,7 @@ use std::process::ExitCode;
 use headway_shared::config::Diagnostics;
 use headway_sim::plan::PlanError;
 use headway_sim::sweep::Misfit;
+use headway_sim::validate::ValidateError;
 
 use crate::terminal::{self, quoted};
 
@@ -94,6 +95,16 @@ impl From<PlanError> for Failure {
             PlanError::Misfit(misfit) => Self::Misfit(misfit),
             PlanError::TooFew(_) | PlanError::TooMany(_) => Self::input(error),
             PlanError::Run(_) => Self::broken(error),
+        }
+    }
+}
+
+impl From<ValidateError> for Failure {
+    fn from(error: ValidateError) -> Self {
+        match error {
+            ValidateError::Scenario(diagnostics) => Self::Diagnosed(diagnostics),
+            ValidateError::Scheduling { .. } => Self::input(error),
+            ValidateError::Threads(_) => Self::broken(error),
         }
     }
 }

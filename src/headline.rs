@@ -9,11 +9,13 @@ mod calibrate;
 #[cfg(feature = "live")]
 mod doctor;
 mod plan;
+mod validate;
 
 pub(crate) use calibrate::calibrated;
 #[cfg(feature = "live")]
 pub(crate) use doctor::doctor;
 pub(crate) use plan::plan;
+pub(crate) use validate::validation;
 
 /// How a metric is written.
 #[derive(Clone, Copy)]

@@ -17,7 +17,10 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
-use commands::{calibrate, compare, import, plan, plot, replay, simulate, sweep};
+<<<<<<< HEAD
+use commands::{
+    calibrate, compare, diagnose, import, plan, plot, replay, simulate, sweep, validate,
+};
 #[cfg(feature = "live")]
 use commands::{check, doctor, environment, run};
 use failure::Failure;
@@ -42,6 +45,7 @@ enum Command {
     Plot(plot::Args),
     Calibrate(calibrate::Args),
     Replay(replay::Args),
+    Validate(validate::Args),
     #[cfg(feature = "live")]
     Check(check::Args),
     Import(import::Args),
@@ -63,6 +67,7 @@ impl Command {
             Self::Plot(args) => plot::run(args),
             Self::Calibrate(args) => calibrate::run(args),
             Self::Replay(args) => replay::run(args),
+            Self::Validate(args) => validate::run(args),
             #[cfg(feature = "live")]
             Self::Check(args) => check::run(args),
             Self::Import(args) => import::run(args),

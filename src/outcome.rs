@@ -11,6 +11,7 @@ use headway_sim::report::json;
 use headway_sim::report::plot::{self, Picture};
 use headway_sim::report::results::{Kind, Results};
 use headway_sim::sweep::{Outcome, Plan, Planned, Trouble};
+use headway_sim::validate::Validation;
 
 use crate::failure::Failure;
 use crate::headline;
@@ -96,6 +97,23 @@ pub(crate) fn save(
     for (name, bytes) in results.files().map_err(unwritable)? {
         folder.write(&name, &bytes).map_err(unwritable)?;
     }
+    commit(folder, to)
+}
+
+/// Stages the table and plots of a validation and puts them in their places; says in words where.
+pub(crate) fn save_validation(
+    mut folder: Folder,
+    to: &Path,
+    validation: &Validation,
+) -> Result<String, Failure> {
+    let unwritable = |error: io::Error| Failure::unwritable(to, &error);
+    for picture in &plot::draw_validation(validation).map_err(Failure::broken)? {
+        stage(&mut folder, picture).map_err(unwritable)?;
+    }
+    let table = validation.csv().to_bytes().map_err(Failure::broken)?;
+    folder.write("validation.csv", &table).map_err(unwritable)?;
+    let document = format!("{:#}\n", validation.document());
+    folder.write("validation.json", document.as_bytes()).map_err(unwritable)?;
     commit(folder, to)
 }
 

@@ -37,6 +37,7 @@ mod all {
     mod scenario_keys;
     mod silence;
     mod stall;
+    mod validate;
     mod wrong_configurations;
     mod wrong_input;
 }

@@ -65,6 +65,7 @@
 //! | [`run`] | one run: the core, the world, the observer, and the record |
 //! | [`sweep`], [`compare`] | grids, and differences in pairs |
 //! | [`plan`] | how to split GPUs over the loops |
+//! | [`validate`] | predictions beside what recorded runs measured |
 //! | [`stats`] | intervals, warm-up |
 //! | [`calibrate`] | what a run measured, as numbers of a scenario |
 //! | [`report`] | tables, CSV, JSON and plots, the same bytes everywhere |
@@ -83,4 +84,5 @@ pub mod run;
 pub mod scenario;
 pub mod stats;
 pub mod sweep;
+pub mod validate;
 pub mod world;

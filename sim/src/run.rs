@@ -35,7 +35,13 @@ pub struct RunOptions<'a> {
     pub series_interval: Span,
     /// The run ends after so many inputs at the latest; zero: no such limit.
     pub max_inputs: u64,
+    /// Sees what the observer of the metrics sees: each input with its time, the actions that it
+    /// caused, and the core after it.
+    pub watch: Option<&'a mut Watch<'a>>,
 }
+
+/// Who else watches a run.
+pub type Watch<'a> = dyn FnMut(Time, &Input, &[Action], &Scheduler) + 'a;
 
 /// Why a run ended.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -146,8 +152,9 @@ pub fn simulate<'a>(
     replication: u32,
     options: RunOptions<'a>,
 ) -> Result<RunResult, RunFailure> {
-    let RunOptions { record, series_interval, max_inputs } = options;
+    let RunOptions { record, series_interval, max_inputs, watch } = options;
     let mut run = Run::new(scenario, replication, series_interval, record)?;
+    run.watch = watch;
     let end = Time::ZERO + scenario.duration;
     let mut idle_ticks = 0;
     let ended = loop {
@@ -216,6 +223,7 @@ struct Run<'a> {
     actions: Vec<Action>,
     decisions: Decisions,
     record: Option<Writer<&'a mut (dyn Write + 'a)>>,
+    watch: Option<&'a mut Watch<'a>>,
 }
 
 impl<'a> Run<'a> {
@@ -247,6 +255,7 @@ impl<'a> Run<'a> {
             actions: Vec::new(),
             decisions: Decisions::default(),
             record: record.map(|out| Writer::new(out, &header)).transpose()?,
+            watch: None,
         })
     }
 
@@ -274,6 +283,9 @@ impl<'a> Run<'a> {
             record.input(now, input, &self.actions)?;
         }
         self.observer.observe(now, input, &self.actions, &self.core);
+        if let Some(watch) = &mut self.watch {
+            watch(now, input, &self.actions, &self.core);
+        }
         if let Some(drift) = &mut self.drift {
             let world = &self.world;
             drift.observe(input, &self.actions, &self.core, |sample| world.entity(sample));

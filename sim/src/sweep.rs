@@ -11,3 +11,4 @@ pub use over::{Axis, Choice, grid};
 pub use plan::{Misfit, Outcome, Plan, Planned, Progress, RunError};
 pub use replicate::replicate;
 pub use trouble::Trouble;
+pub(crate) use trouble::{caught, wrong_with};

@@ -27,6 +27,7 @@ mod all {
     mod theory;
     mod trajectories;
     mod troubles;
+    mod validate;
     mod verl_fully_async;
     mod world_clients;
     mod world_effects;

@@ -14,7 +14,7 @@ fn every_command_explains_its_options() {
         "--jobs",
         "--replications",
     ];
-    let options: [(&str, &[&str], &[&str]); 10] = [
+    let options: [(&str, &[&str], &[&str]); 11] = [
         ("simulate", &shared, &["--record", "--replication "]),
         ("sweep", &shared, &["--over", "0..16", "cases"]),
         ("compare", &shared, &["--set-a", "--set-b", "--case-a", "--case-b"]),
@@ -22,6 +22,11 @@ fn every_command_explains_its_options() {
         ("plot", &["--out"], &["<DIR>"]),
         ("run", &["--config", "--settings", "--set"], &["--record", "HEADWAY_LOG"]),
         ("replay", &[], &["<RECORD>"]),
+        (
+            "validate",
+            &["--set", "--seed", "--format", "--out", "--jobs", "--replications"],
+            &["--scenario", "--baseline", "--tolerance", "--warmup-steps", "<RUN[@KEY=VALUE...]>"],
+        ),
         ("check", &[], &["<RECORD>", "Scenarios are not taken yet"]),
         ("import", &[], &["azure-llm"]),
         ("doctor", &["--set", "--config", "--settings", "--format"], &["HEADWAY_ADMIN_TOKEN"]),

@@ -39,23 +39,35 @@ pub struct Metric {
 /// How a metric is computed.
 pub(super) type Formula = fn(&Totals<'_>) -> Option<f64>;
 
-macro_rules! metrics {
-    ($($(#[doc = $about:literal])+ $kind:ident $name:ident $unit:literal = $value:expr;)*) => {
-        /// Every metric, in the order of the columns.
-        pub const METRICS: &[Metric] = &[$(Metric {
+/// Lists metrics, each with its formula beside it: the constant named first gets their
+/// descriptions, in the order of the columns, and `FORMULAS` the formulas, in the same order.
+///
+/// A metric is its description as a doc comment, its [`Kind`](crate::metrics::Kind), its name, its
+/// unit, and its formula.
+#[macro_export]
+macro_rules! metric_table {
+    (
+        $(#[$about_table:meta])* const $table:ident: $formula:ty;
+        $($(#[doc = $about:literal])+ $kind:ident $name:ident $unit:literal = $value:expr;)*
+    ) => {
+        $(#[$about_table])*
+        pub const $table: &[$crate::metrics::Metric] = &[$($crate::metrics::Metric {
             name: stringify!($name),
             unit: $unit,
-            kind: Kind::$kind,
+            kind: $crate::metrics::Kind::$kind,
             about: concat!($($about),+).trim_ascii(),
         },)*];
 
         /// Their formulas, in the same order.
-        pub(super) const FORMULAS: &[Formula] = &[$($value,)*];
+        pub(super) const FORMULAS: &[$formula] = &[$($value,)*];
     };
 }
 
 // A metric's comment is what its users read.
-metrics! {
+metric_table! {
+    /// Every metric, in the order of the columns.
+    const METRICS: Formula;
+
     // Idle shares: first in every table.
     /// Share of the time of replicas that are up in which nothing runs on them.
     Share serving_idle_share "" = |t| quotient(t.areas.replicas_idle.sum, t.areas.replicas_up.sum);

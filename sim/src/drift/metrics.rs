@@ -1,6 +1,7 @@
 //! The columns of a prediction, each with its formula beside it.
 
-use headway_shared::metrics::{Kind, Metric};
+use headway_shared::metric_table;
+use headway_shared::metrics::Metric;
 
 use super::observer::{Part, Sums};
 
@@ -15,33 +16,26 @@ pub(super) struct Totals<'a> {
 
 type Formula = fn(&Totals<'_>) -> Option<f64>;
 
-macro_rules! metrics {
-    ($($(#[doc = $about:literal])+ $kind:ident $name:ident $unit:literal = $value:expr;)*) => {
-        /// The metrics of a run whose scenario has `[world.drift]`: they follow those of every run.
-        /// A ratio is named by both its ends, as in
-        /// [`headway_shared::ratio::Ends`]; they have the names under which a trainer reports them.
-        pub const METRICS: &[Metric] = &[$(Metric {
-            name: stringify!($name),
-            unit: $unit,
-            kind: Kind::$kind,
-            about: concat!($($about),+).trim_ascii(),
-        },)*];
-
-        const FORMULAS: &[Formula] = &[$($value,)*];
-    };
-}
-
 /// Places in [`OTHERS`](super::observer::OTHERS).
 const LEARNER_DEPLOY: usize = 0;
 const DEPLOY_ROLLOUT: usize = 1;
 const LEARNER_PROXIMAL: usize = 2;
 
-metrics! {
+metric_table! {
+    /// The metrics of a run whose scenario has `[world.drift]`: they follow those of every run. A
+    /// ratio is named by both its ends, as in [`headway_shared::ratio::Ends`]; they have the names
+    /// under which a trainer reports them.
+    const METRICS: Formula;
+
     /// The 50th percentile (nearest rank) over trained tokens of the ratio of the parameters being
     /// updated by what generated the token, its logarithm within 0.79%.
     Quantile learner_rollout_p50 "" = |t| t.sums.learner.percentile(50);
     /// The 99th percentile of learner/rollout over trained tokens.
     Quantile learner_rollout_p99 "" = |t| t.sums.learner.percentile(99);
+    /// Mean over train steps of the 99th percentile of learner/rollout over the tokens of the step,
+    /// which is what a trainer reports, step by step.
+    Mean learner_rollout_step_p99 "" =
+        |t| (t.sums.steps > 0).then(|| t.sums.step_p99 / t.sums.steps as f64);
     /// The largest learner/rollout of a trained token.
     Maximum learner_rollout_max "" = |t| t.max.map(libm::exp);
     /// The mean square of the logarithm of learner/rollout over trained tokens.

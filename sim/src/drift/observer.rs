@@ -66,6 +66,8 @@ pub(super) struct Sums {
     pub(super) unmasked_samples: u64,
     /// Sum over train steps of the effective share of their sequences, and the steps.
     pub(super) effective_sequences: f64,
+    /// Sum over train steps of the 99th percentile of learner/rollout over the step's tokens.
+    pub(super) step_p99: f64,
     pub(super) steps: u64,
 }
 
@@ -99,6 +101,9 @@ pub(crate) struct Observer {
     baseline: Baseline,
     sums: Sums,
     drawn: Sequence,
+    /// The logarithms of learner/rollout in the present train step, each with the number of tokens
+    /// that it stands for.
+    of_step: Vec<(f64, u64)>,
 }
 
 impl Observer {
@@ -113,6 +118,7 @@ impl Observer {
             baseline: Baseline::default(),
             sums: Sums::default(),
             drawn: Sequence::default(),
+            of_step: Vec::new(),
         }
     }
 
@@ -177,6 +183,7 @@ impl Observer {
         let chunk = batch.len().div_ceil(updates.min(batch.len())).max(1);
         let advantages = advantages(&members(&batch), &mut self.baseline);
         let mut logs = Vec::with_capacity(batch.len());
+        self.of_step.clear();
         for (place, (sample, advantage)) in batch.iter().zip(advantages).enumerate() {
             let learner = sample.learner(Stage::TrainStarted).number();
             let within = (place / chunk) as f64 / updates as f64;
@@ -187,11 +194,12 @@ impl Observer {
             logs.push(self.drawn.learner);
         }
         self.sums.effective_sequences += effective_share(&logs);
+        self.sums.step_p99 += percentile(&mut self.of_step, 99).map_or(1.0, libm::exp);
         self.sums.steps += 1;
     }
 
     fn sample(&mut self, ages: &Ages, segments: &[Segment], entity: u64, trained: Trained) {
-        let Self { model, sums, drawn, key, .. } = self;
+        let Self { model, sums, drawn, key, of_step, .. } = self;
         let Some((_, law)) = model.stretch(ages.learner) else { return };
         draw(model, law, segments, ages, key.stream(Component::Token, entity), drawn);
         let terms = trained.terms(drawn);
@@ -200,8 +208,10 @@ impl Observer {
         for (place, (token, &weight)) in drawn.tokens.iter().zip(&drawn.weights).enumerate() {
             let changed = [terms[place].clipped, by_weight[place]];
             sums.add(token, weight, ages.deploy.is_some(), changed);
+            let log = Ends::LearnerRollout.log_ratio(token);
+            of_step.push((log, weight));
             if !trained.masked {
-                sums.keep(Ends::LearnerRollout.log_ratio(token), weight, !lost(&terms[place]));
+                sums.keep(log, weight, !lost(&terms[place]));
             }
         }
         sums.log_sum += drawn.learner;
@@ -302,6 +312,19 @@ impl Trained {
     }
 }
 
+/// The `percent`th percentile by nearest rank of values that each stand for so many.
+fn percentile(values: &mut [(f64, u64)], percent: u64) -> Option<f64> {
+    values.sort_unstable_by(|one, other| one.0.total_cmp(&other.0));
+    let all = values.iter().map(|&(_, weight)| weight).sum::<u64>();
+    let rank = (u128::from(all) * u128::from(percent)).div_ceil(100);
+    let mut seen = 0;
+    let reached = |&&(_, weight): &&(f64, u64)| {
+        seen += u128::from(weight);
+        seen >= rank
+    };
+    values.iter().find(reached).map(|&(value, _)| value)
+}
+
 fn column(drawn: &Sequence, of: impl Fn(&Token) -> f64) -> Vec<f64> {
     drawn.tokens.iter().map(of).collect()
 }
@@ -327,4 +350,18 @@ fn members(batch: &[&Sample]) -> Vec<Member> {
         masked: sample.masked,
     };
     batch.iter().enumerate().map(member).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_percentile_counts_what_each_value_stands_for() {
+        let mut values = [(3.0, 1), (1.0, 98), (2.0, 1)];
+        assert_eq!(percentile(&mut values, 98), Some(1.0));
+        assert_eq!(percentile(&mut values, 99), Some(2.0));
+        assert_eq!(percentile(&mut values, 100), Some(3.0));
+        assert_eq!(percentile(&mut [], 99), None);
+    }
 }

@@ -44,6 +44,8 @@ pub enum Component {
     Extreme = 12,
     /// A resample of what was measured.
     Resample = 13,
+    /// A fitted number of a scenario that is not exactly known.
+    Parameter = 14,
 }
 
 /// The key of every stream of one run.

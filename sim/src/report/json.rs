@@ -79,6 +79,6 @@ fn estimate(table: &Csv, row: usize, metric: &str) -> Value {
 }
 
 /// A setting: a number where it is one, else text.
-fn scalar(text: &str) -> Value {
+pub(crate) fn scalar(text: &str) -> Value {
     number::parse(text).map_or_else(|| text.into(), |value| number::json(Some(value)))
 }

@@ -15,6 +15,7 @@ mod refusals;
 mod staleness;
 mod theme;
 mod throughput;
+mod validation;
 
 use std::convert::Infallible;
 
@@ -22,6 +23,7 @@ use plotters::drawing::DrawingAreaErrorKind;
 
 pub use learning::{Learned, draw_learning};
 pub use page::Picture;
+pub use validation::draw_validation;
 
 use super::results::{Kind, Results};
 use crate::plan::results::PlanResults;

@@ -180,7 +180,7 @@ impl Plan {
             let options = RunOptions {
                 record: record.as_mut().map(|out| out as &mut dyn Write),
                 series_interval: if replication == 0 { SERIES_INTERVAL } else { Span::ZERO },
-                max_inputs: 0,
+                ..RunOptions::default()
             };
             caught(|| simulate(&self.points[point].scenario, replication, options))
         };

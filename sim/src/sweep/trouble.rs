@@ -20,7 +20,7 @@ pub struct Trouble {
 }
 
 /// What is wrong with a run that came to an end, and whether it is no result.
-pub(super) fn wrong_with(result: &RunResult) -> Option<(String, bool)> {
+pub(crate) fn wrong_with(result: &RunResult) -> Option<(String, bool)> {
     match &result.ended {
         Ended::Stalled(stall) => Some((format!("stalled at {}: {stall}", result.end), true)),
         Ended::Failed(error) => Some((format!("failed at {}: {error}", result.end), true)),
@@ -43,7 +43,7 @@ fn suspicion(result: &RunResult) -> Option<(String, bool)> {
 pub(super) type Caught = Result<Result<RunResult, RunFailure>, String>;
 
 /// Keeps a panic of one run from ending the others.
-pub(super) fn caught<T>(run: impl FnOnce() -> T) -> Result<T, String> {
+pub(crate) fn caught<T>(run: impl FnOnce() -> T) -> Result<T, String> {
     // Everything that a run changes is its own and goes with it.
     catch_unwind(AssertUnwindSafe(run)).map_err(|panic| message(panic.as_ref()))
 }

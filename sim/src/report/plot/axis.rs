@@ -3,7 +3,7 @@
 use crate::report::number;
 
 /// Letters of tick names that have room side by side.
-const LETTERS: usize = 92;
+pub(crate) const LETTERS: usize = 92;
 
 /// One axis of a panel.
 #[derive(Clone, Debug)]
@@ -112,7 +112,7 @@ fn round_marks(low: f64, high: f64) -> Vec<f64> {
 }
 
 /// A name of at most `room` letters.
-fn cut(name: &str, room: usize) -> String {
+pub(crate) fn cut(name: &str, room: usize) -> String {
     if name.chars().count() <= room {
         return name.into();
     }

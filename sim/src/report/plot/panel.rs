@@ -25,6 +25,9 @@ const LABELS: i32 = 84;
 /// The same where there is no label.
 const TICKS: i32 = 44;
 
+/// Half the width of an interval's rectangle, in places.
+const RANGE: f64 = 0.3;
+
 /// Distance of series that are not joined, in places.
 const ASIDE: f64 = 0.06;
 
@@ -170,6 +173,22 @@ impl<'c> Panel<'c> {
         self.page.draw(&Rectangle::new(corners, fill.filled()))?;
         let top = corners[1].1;
         self.line(&[(corners[0].0, top), (corners[1].0, top)], WHITE.stroke_width(3))
+    }
+
+    /// An interval at a place, with a line at what it is around: lower end, middle, upper end.
+    pub(crate) fn range(
+        &self,
+        x: f64,
+        [low, middle, high]: [f64; 3],
+        fill: RGBColor,
+        line: RGBColor,
+    ) -> Drawn {
+        let ((left, bottom), (right, top)) = (self.at(x - RANGE, low), self.at(x + RANGE, high));
+        // What has no height is still to be seen.
+        let corners = [(left, top - px(1)), (right, bottom + px(1))];
+        self.page.draw(&Rectangle::new(corners, fill.filled()))?;
+        let level = self.at(x, middle).1;
+        self.line(&[(left, level), (right, level)], line.stroke_width(5))
     }
 
     /// Words just above a point, for what cannot be drawn there.
