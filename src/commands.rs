@@ -3,6 +3,7 @@
 #[cfg(feature = "live")]
 pub(crate) mod check;
 pub(crate) mod compare;
+pub(crate) mod diagnose;
 #[cfg(feature = "live")]
 pub(crate) mod doctor;
 #[cfg(feature = "live")]

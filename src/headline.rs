@@ -5,10 +5,12 @@ use headway_sim::compare::Difference;
 use headway_sim::report::number;
 use headway_sim::report::results::Results;
 
+mod diagnosis;
 #[cfg(feature = "live")]
 mod doctor;
 mod plan;
 
+pub(crate) use diagnosis::diagnosis;
 #[cfg(feature = "live")]
 pub(crate) use doctor::doctor;
 pub(crate) use plan::plan;

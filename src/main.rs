@@ -18,13 +18,13 @@ use clap::{Parser, Subcommand};
 
 #[cfg(feature = "live")]
 use commands::{check, doctor, environment, run};
-use commands::{compare, import, plan, plot, replay, simulate, sweep};
+use commands::{compare, diagnose, import, plan, plot, replay, simulate, sweep};
 use failure::Failure;
 
 /// Predict and control off-policy staleness in asynchronous RL.
 ///
 /// Data goes to stdout, progress and warnings to stderr. Exit code 0: fine; 1: a run stalled or
-/// failed, or a comparison did not hold; 2: the input is wrong.
+/// failed, a comparison did not hold, or a cause was found; 2: the input is wrong.
 #[derive(Parser)]
 #[command(version, max_term_width = 100)]
 struct Cli {
@@ -40,6 +40,7 @@ enum Command {
     Plan(plan::Args),
     Plot(plot::Args),
     Replay(replay::Args),
+    Diagnose(diagnose::Args),
     #[cfg(feature = "live")]
     Check(check::Args),
     Import(import::Args),
@@ -60,6 +61,7 @@ impl Command {
             Self::Plan(args) => plan::run(args),
             Self::Plot(args) => plot::run(args),
             Self::Replay(args) => replay::run(args),
+            Self::Diagnose(args) => diagnose::run(args),
             #[cfg(feature = "live")]
             Self::Check(args) => check::run(args),
             Self::Import(args) => import::run(args),

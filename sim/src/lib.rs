@@ -65,12 +65,14 @@
 //! | [`run`] | one run: the core, the world, the observer, and the record |
 //! | [`sweep`], [`compare`] | grids, and differences in pairs |
 //! | [`plan`] | how to split GPUs over the loops |
+//! | [`diagnose`] | where a run's staleness and ratios come from, and what to change |
 //! | [`stats`] | intervals, warm-up |
 //! | [`report`] | tables, CSV, JSON and plots, the same bytes everywhere |
 //! | [`rates`] | how fast replicas generate: tables by name |
 //! | [`import`] | other systems' traces and predictions |
 
 pub mod compare;
+pub mod diagnose;
 pub mod drift;
 pub mod import;
 pub mod kernel;

@@ -7,6 +7,7 @@ mod all {
     mod applied_compute;
     mod azure_trace;
     mod committed;
+    mod diagnose;
     mod drift_model;
     mod drift_runs;
     mod goldens;

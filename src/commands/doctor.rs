@@ -3,12 +3,11 @@
 use std::env;
 use std::path::PathBuf;
 
-use clap::ValueEnum;
 use headway_runtime::doctor::{self, Outcome};
 use headway_shared::config::{Layers, load_live};
 
 use crate::failure::Failure;
-use crate::options::read;
+use crate::options::{Form, read};
 use crate::{headline, terminal};
 
 /// Check judge, key, address, sync window and log-prob difference of a live run
@@ -30,15 +29,6 @@ pub(crate) struct Args {
     /// What is written to stdout
     #[arg(long, value_enum, default_value_t = Form::Table)]
     format: Form,
-}
-
-/// How the findings are written.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Form {
-    /// A table, to read
-    Table,
-    /// One JSON document
-    Json,
 }
 
 /// Runs the command.

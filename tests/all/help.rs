@@ -14,7 +14,7 @@ fn every_command_explains_its_options() {
         "--jobs",
         "--replications",
     ];
-    let options: [(&str, &[&str], &[&str]); 10] = [
+    let options: [(&str, &[&str], &[&str]); 11] = [
         ("simulate", &shared, &["--record", "--replication "]),
         ("sweep", &shared, &["--over", "0..16", "cases"]),
         ("compare", &shared, &["--set-a", "--set-b", "--case-a", "--case-b"]),
@@ -23,6 +23,7 @@ fn every_command_explains_its_options() {
         ("run", &["--config", "--settings", "--set"], &["--record", "HEADWAY_LOG"]),
         ("replay", &[], &["<RECORD>"]),
         ("check", &[], &["<RECORD>", "Scenarios are not taken yet"]),
+        ("diagnose", &["--format"], &["<RUN|DIR>", "Exit code 1"]),
         ("import", &[], &["azure-llm"]),
         ("doctor", &["--set", "--config", "--settings", "--format"], &["HEADWAY_ADMIN_TOKEN"]),
     ];

@@ -54,6 +54,8 @@ pub(super) struct Sums {
     pub(super) others: [Quantiles; OTHERS.len()],
     /// Sum of the sizes of proximal/rollout's logarithm.
     pub(super) differences: f64,
+    /// Mean of these over the tokens of each train step.
+    pub(super) differences_by_step: Vec<f64>,
     pub(super) by_staleness: BTreeMap<u32, Part>,
     pub(super) changed: Changed,
     pub(super) sequences: u64,
@@ -177,6 +179,7 @@ impl Observer {
         let chunk = batch.len().div_ceil(updates.min(batch.len())).max(1);
         let advantages = advantages(&members(&batch), &mut self.baseline);
         let mut logs = Vec::with_capacity(batch.len());
+        let before = (self.sums.differences, self.sums.learner.tokens());
         for (place, (sample, advantage)) in batch.iter().zip(advantages).enumerate() {
             let learner = sample.learner(Stage::TrainStarted).number();
             let within = (place / chunk) as f64 / updates as f64;
@@ -188,6 +191,11 @@ impl Observer {
         }
         self.sums.effective_sequences += effective_share(&logs);
         self.sums.steps += 1;
+        let tokens = self.sums.learner.tokens() - before.1;
+        if tokens > 0 {
+            let mean = (self.sums.differences - before.0) / tokens as f64;
+            self.sums.differences_by_step.push(mean);
+        }
     }
 
     fn sample(&mut self, ages: &Ages, segments: &[Segment], entity: u64, trained: Trained) {
