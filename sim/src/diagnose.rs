@@ -42,7 +42,7 @@ pub use pool::Pool;
 pub use ratios::{Course, Ratios};
 pub use report::json;
 pub use signs::Sign;
-pub use spread::{Mean, Spread};
+pub use spread::{Floor, Mean, Spread};
 pub use waits::{Bar, Part, Waits, parts};
 
 use crate::report::number::short;

@@ -52,7 +52,8 @@ impl Task for Echo {
 
 impl Episode for Digit {
     fn reset(&mut self) -> Operation<'_, State> {
-        Box::pin(async { Ok(self.0.clone()) })
+        let state = self.0.clone();
+        Box::pin(async move { Ok(state) })
     }
 
     fn step<'a>(&'a mut self, _: &'a str) -> Operation<'a, Option<State>> {
@@ -89,8 +90,10 @@ impl Engine for Faulty {
         let engine = self.engine;
         let serving = thread::spawn(move || engine.run(inner));
         let fault = self.fault;
-        let telling = thread::spawn(move || {
-            while let Some(mut command) = mailbox.commands.blocking_recv() {
+        thread::spawn(move || {
+            let mut over = false;
+            while !over && let Some(mut command) = mailbox.commands.blocking_recv() {
+                over = matches!(command, EngineCommand::Shutdown);
                 if let EngineCommand::Load { weights: Export::Tensors(weights), .. } = &mut command
                     && fault == Fault::Rounded
                 {
@@ -110,7 +113,6 @@ impl Engine for Faulty {
         }
         drop(said);
         serving.join().unwrap();
-        telling.join().unwrap();
     }
 }
 

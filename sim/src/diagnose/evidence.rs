@@ -8,7 +8,7 @@ use headway_shared::metrics::Observer;
 use headway_shared::source::{RunSource, SourceError};
 use headway_shared::time::Span;
 
-use super::spread::{Course, Ratios};
+use super::ratios::{Course, Ratios};
 use super::waits::Waits;
 
 /// Everything that a diagnosis reads.

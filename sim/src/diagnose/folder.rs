@@ -2,7 +2,7 @@
 
 use super::evidence::Evidence;
 use super::pool::{Means, Pool};
-use super::spread::{Course, Ratios};
+use super::ratios::{Course, Ratios};
 use crate::report::csv::Csv;
 use crate::report::results::{Kind, Results};
 

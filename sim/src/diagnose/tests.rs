@@ -141,7 +141,7 @@ fn a_spread_that_grows_while_turns_are_generated_is_mixing() {
 fn a_defect_of_continued_tokens_is_mixing_and_asks_for_a_fresh_cache() {
     let mut report = drifting(1e-6, 0.005);
     for step in 0..4 {
-        let (begun, continued) = (1e-6, 0.03);
+        let (begun, continued) = (1e-6_f64, 0.03_f64);
         let all = (0.5 * (begun * begun + continued * continued)).sqrt();
         report.put(step, "probe", 0, &honest(200.0, all));
         report.put(step, "probe_continued", 0, &honest(100.0, continued));
@@ -201,7 +201,7 @@ fn zeros_for_log_probabilities_are_labels() {
 
 #[test]
 fn log_probabilities_of_other_tokens_are_labels_however_heavy_their_tail() {
-    for (entropy, share) in [(0.3, 1.0), (0.4, 0.1), (0.5, 1.0), (1.0, 1.0)] {
+    for (entropy, share) in [(0.3_f64, 1.0), (0.4, 0.1), (0.5, 1.0), (1.0, 1.0)] {
         let mut report = Report::new();
         // The difference of two exponentials: no mean ratio where the entropy is 1, and no variance
         // of it from 0.5 on. What is seen then is what so many tokens happen to show.

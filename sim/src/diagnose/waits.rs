@@ -77,9 +77,10 @@ impl Waits {
         let bar = |doubling: usize| Bar {
             from: if doubling == first { 0.0 } else { edge(doubling) },
             to: edge(doubling + 1),
-            samples: match doubling {
-                doubling if doubling == first => self.doublings[..=first].iter().sum(),
-                doubling => self.doublings[doubling],
+            samples: if doubling == first {
+                self.doublings[..=first].iter().sum()
+            } else {
+                self.doublings[doubling]
             },
         };
         (first..self.doublings.len()).map(bar).collect()
@@ -95,7 +96,7 @@ pub fn parts(evidence: &Evidence) -> Vec<Part> {
         versions: evidence.get(&format!("staleness_part_{name}")),
         seconds: evidence.get(&format!("part_seconds_{name}")),
     };
-    let mut parts: Vec<Part> = names.iter().map(|name| of(name)).collect();
+    let mut parts = names.map(of).to_vec();
     parts.push(of("first_token"));
     parts.retain(|part| part.versions.is_some() || part.seconds.is_some());
     let key = |value: Option<f64>| value.unwrap_or(0.0);
