@@ -8,6 +8,7 @@ mod live;
 mod options;
 mod outcome;
 mod progress;
+mod source;
 mod steps;
 mod terminal;
 

@@ -75,6 +75,9 @@ pub const CONTINUED: f64 = 4.0;
 /// Tokens at staleness 0 that are enough to speak of them.
 pub const ENOUGH_TOKENS: f64 = 100.0;
 
+/// Samples at staleness 0 that are enough, too: a defect can be one of some samples alone.
+pub const ENOUGH_SAMPLES: f64 = 16.0;
+
 /// Share of the votes that ended from which on their failures are a trouble.
 pub const FAILED_VOTES: f64 = 0.1;
 

@@ -73,7 +73,7 @@ mod tests {
     fn a_run_of_another_decision_version_is_not_read() {
         let mut header = Header::new("any", Digest::new(), 1, 0, &Config::default());
         header.decision_version += 1;
-        let stored = postcard::to_allocvec(&header.store()).unwrap();
+        let stored = postcard::to_extend(&header.store(), Vec::new()).unwrap();
         let mut bytes = MAGIC.to_vec();
         bytes.extend_from_slice(&FORMAT_VERSION.to_le_bytes());
         bytes.extend_from_slice(&(stored.len() as u32).to_le_bytes());

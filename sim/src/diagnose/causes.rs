@@ -13,7 +13,7 @@ use crate::report::number::{ratio, short};
 pub(super) fn find(evidence: &Evidence, spread: &Spread) -> Vec<Finding> {
     let Some(ratios) = &evidence.ratios else { return Vec::new() };
     // Ratios of wrong labels say nothing of policies: nothing else can be read from them.
-    if spread.has_defect()
+    if spread.may_be_labels()
         && let Some(mean) = spread.mean.filter(super::Mean::is_off)
     {
         return vec![labels(evidence, spread, ratios, &mean)];
@@ -243,7 +243,10 @@ fn labels(
     ratios: &Ratios,
     mean: &super::Mean,
 ) -> Finding {
-    let mut said = vec![defect(spread, ratios)];
+    let mut said = vec![match spread.floor_from {
+        Floor::Measured => defect(spread, ratios),
+        _ => format!("learner/rollout has a spread of {} nats", root(spread.all)),
+    }];
     said.push(format!(
         "the mean ratio is {} and that of its logarithm {} nats, {} standard errors from what two \
          policies can have: a token's ratio has the mean 1 whatever its age",

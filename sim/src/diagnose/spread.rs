@@ -4,11 +4,14 @@ use super::evidence::Evidence;
 use super::pool::Pool;
 use super::ratios::Ratios;
 use super::{
-    CONTINUED, ENOUGH_TOKENS, FLOOR, FLOOR_IN_PROCESS, MOST, OFF_ONE, STANDARD_ERRORS, WIDE,
+    CONTINUED, ENOUGH_SAMPLES, ENOUGH_TOKENS, FLOOR, FLOOR_IN_PROCESS, MOST, OFF_ONE, STANDARD_ERRORS, WIDE,
 };
 
 /// Tokens of a sample at most that tell independently of each other; a simulation draws so many.
 const OF_A_SAMPLE: f64 = 16.0;
+/// Mean square, in nats², up to which two moments of the logarithm of older tokens tell their mean
+/// ratio: the third one grows with age.
+const SMALL: f64 = 0.3;
 /// Of these, one in so many counts: neighbours are alike.
 const ALIKE: f64 = 4.0;
 
@@ -67,7 +70,8 @@ impl Spread {
         let ratios = evidence.ratios.as_ref()?;
         let allowed = if evidence.is_in_process() { FLOOR_IN_PROCESS } else { FLOOR };
         let all = ratios.all.square()?;
-        let (floor, floor_from) = floor(ratios, allowed);
+        let per_sample = evidence.tokens_per_sample();
+        let (floor, floor_from) = floor(ratios, allowed, per_sample);
         let mut spread = Self {
             all,
             widest: ratios.widest,
@@ -78,11 +82,13 @@ impl Spread {
             within: within(evidence),
             continued: continued(ratios),
         };
-        if spread.has_defect() {
-            let per_sample = evidence.tokens_per_sample();
-            let flat = (spread.grown() < MOST).then_some(&ratios.all);
-            let pools = [Some(&ratios.same_version), flat].into_iter().flatten();
-            let means = pools.filter_map(|pool| Mean::of(pool, per_sample));
+        if spread.may_be_labels() {
+            let measured = floor_from == Floor::Measured;
+            let same = measured.then_some((&ratios.same_version, 1.0));
+            // Older tokens say as much, where age does not drown it.
+            let all = (!measured || spread.grown() < MOST).then_some((&ratios.all, SMALL));
+            let pools = [same, all].into_iter().flatten();
+            let means = pools.filter_map(|(pool, small)| Mean::of(pool, per_sample, small));
             spread.mean = means
                 .reduce(|one, other| if !one.is_off() && other.is_off() { other } else { one });
         }
@@ -108,6 +114,16 @@ impl Spread {
         sure && self.floor_from != Floor::Assumed && self.floor > self.allowed * self.allowed
     }
 
+    /// Wrong labels could be behind it: at staleness 0 there is a defect, or nothing was measured
+    /// there, and the mean of the ratios has to tell.
+    #[must_use]
+    pub fn may_be_labels(&self) -> bool {
+        match self.floor_from {
+            Floor::Measured => self.has_defect(),
+            _ => self.all > self.allowed * self.allowed,
+        }
+    }
+
     /// The defect is one of tokens that were generated behind those of another version.
     #[must_use]
     pub fn is_of_continued(&self) -> bool {
@@ -118,7 +134,8 @@ impl Spread {
 }
 
 impl Mean {
-    fn of(pool: &Pool, tokens_per_sample: f64) -> Option<Self> {
+    /// `small`: the largest mean square for which two moments of the logarithm tell the mean.
+    fn of(pool: &Pool, tokens_per_sample: f64, small: f64) -> Option<Self> {
         let independent = pool.tokens / tokens_per_sample * tokens_per_sample.min(OF_A_SAMPLE) / ALIKE;
         let (ratio, log, square) = (pool.ratio_mean()?, pool.log_mean()?, pool.square()?);
         let whole = -libm::expm1(-square);
@@ -136,8 +153,7 @@ impl Mean {
             errors: if error > 0.0 { off.abs() / error } else { 0.0 },
         };
         let (by_ratio, by_log) = (of(by_ratio), of(by_log));
-        // The moments tell nothing of ratios that are far from 1 as a whole.
-        let small = square < 1.0;
+        let small = square < small;
         Some(if !by_ratio.is_off() && small && by_log.is_off() { by_log } else { by_ratio })
     }
 
@@ -148,9 +164,10 @@ impl Mean {
     }
 }
 
-fn floor(ratios: &Ratios, allowed: f64) -> (f64, Floor) {
+fn floor(ratios: &Ratios, allowed: f64, per_sample: f64) -> (f64, Floor) {
     let same = ratios.same_version;
-    match (same.square().filter(|_| same.tokens >= ENOUGH_TOKENS), intercept(ratios)) {
+    let enough = |pool: &Pool| pool.tokens >= ENOUGH_TOKENS.max(ENOUGH_SAMPLES * per_sample);
+    match (same.square().filter(|_| enough(&same)), intercept(ratios, enough)) {
         (Some(square), _) => (square, Floor::Measured),
         (None, Some(square)) => (square, Floor::Extrapolated),
         (None, None) => (allowed * allowed, Floor::Assumed),
@@ -158,9 +175,9 @@ fn floor(ratios: &Ratios, allowed: f64) -> (f64, Floor) {
 }
 
 /// The squares' straight line over staleness at 0, weighed by tokens; not below 0.
-fn intercept(ratios: &Ratios) -> Option<f64> {
+fn intercept(ratios: &Ratios, enough: impl Fn(&Pool) -> bool) -> Option<f64> {
     let points = || {
-        let rows = ratios.by_staleness.iter();
+        let rows = ratios.by_staleness.iter().filter(|(_, pool)| enough(pool));
         rows.filter_map(|(&staleness, pool)| Some((f64::from(staleness), pool.square()?, pool.tokens)))
     };
     let tokens: f64 = points().map(|(.., weight)| weight).sum();
