@@ -212,7 +212,8 @@ impl Diagnosis {
 pub fn diagnose(evidence: &Evidence) -> Diagnosis {
     let spread = Spread::of(evidence);
     let mut findings = troubles::find(evidence);
-    findings.extend(spread.as_ref().map(|spread| causes::find(evidence, spread)).unwrap_or_default());
+    findings
+        .extend(spread.as_ref().map(|spread| causes::find(evidence, spread)).unwrap_or_default());
     Diagnosis { signs: signs::of(evidence), findings, spread }
 }
 

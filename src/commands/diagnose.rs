@@ -52,12 +52,14 @@ fn of_folder(folder: &Path) -> Result<Evidence, Failure> {
         (Ok(results), _) => results,
         (Err(_), Some(record)) => return of_run(record),
         (Err(error), None) => {
-            let help = "name a folder that `headway simulate` wrote, or one with the run.db of a live run";
+            let help =
+                "name a folder that `headway simulate` wrote, or one with the run.db of a live run";
             return Err(Failure::input(format!("{error}\nhelp: {help}")));
         }
     };
     let mut evidence = Evidence::of_results(&results).map_err(|error| {
-        let help = "diagnose one point: `headway simulate` with its settings, then the folder of that";
+        let help =
+            "diagnose one point: `headway simulate` with its settings, then the folder of that";
         Failure::input(format!("{}: {error}\nhelp: {help}", folder.display()))
     })?;
     if let Some(record) = &record {

@@ -83,7 +83,8 @@ fn ages(evidence: &Evidence) -> String {
 }
 
 fn ratios(ratios: &Ratios, spread: &Spread) -> String {
-    let heading = ["staleness", "tokens", "spread of\nlearner/rollout", "mean\nratio", "largest\nratio"];
+    let heading =
+        ["staleness", "tokens", "spread of\nlearner/rollout", "mean\nratio", "largest\nratio"];
     let mut table = empty(heading.map(str::to_owned));
     let rows = ratios.by_staleness.iter();
     let step = ratios.by_staleness.len().div_ceil(ROWS).max(1);
@@ -106,7 +107,10 @@ fn ratios(ratios: &Ratios, spread: &Spread) -> String {
         None => "measured".to_owned(),
     };
     let grown = percent(Some(spread.grown()));
-    format!("\n{}{from}; {grown} of the mean square is not there at staleness 0\n", written_out(&table))
+    format!(
+        "\n{}{from}; {grown} of the mean square is not there at staleness 0\n",
+        written_out(&table)
+    )
 }
 
 fn signs(diagnosis: &Diagnosis) -> String {

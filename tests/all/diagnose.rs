@@ -42,8 +42,12 @@ fn a_cause_is_named_with_its_numbers_and_the_settings_and_ends_with_1() {
     assert_eq!(document["ratios"]["predicted"], "uncalibrated");
     let bars = document["age_seconds"]["histogram"].as_array().unwrap();
     assert!(bars.len() > 1 && bars.len() <= 12);
-    let versions: Vec<f64> =
-        document["parts"].as_array().unwrap().iter().filter_map(|p| p["versions"].as_f64()).collect();
+    let versions: Vec<f64> = document["parts"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter_map(|p| p["versions"].as_f64())
+        .collect();
     assert_eq!(versions.len(), 7);
     assert!(versions.is_sorted_by(|before, after| before >= after), "{versions:?}");
     let head = document["staleness"]["head_mean"].as_f64().unwrap();

@@ -46,7 +46,13 @@ impl Task for Echo {
     fn begin(&self, prompt: u64) -> Box<dyn Episode> {
         let content = (prompt * 7 % 10).to_string();
         let answer = content.repeat(self.tokens as usize);
-        Box::new(Digit(State { role: "user", content, answer, max_tokens: self.tokens, last: true }))
+        Box::new(Digit(State {
+            role: "user",
+            content,
+            answer,
+            max_tokens: self.tokens,
+            last: true,
+        }))
     }
 }
 
@@ -225,8 +231,7 @@ impl Setup {
         let task = Echo { tokens: self.tokens };
         let host = Host::new(task, options, config.environment_hosting.clone()).unwrap();
         let wanted = self.steps;
-        let enough =
-            driver.until(|status| status.ledger.steps >= wanted || status.error.is_some());
+        let enough = driver.until(|status| status.ledger.steps >= wanted || status.error.is_some());
         let reached = tokio::time::timeout(PATIENCE, host.run(async { drop(enough.await) })).await;
         reached.expect("it makes its steps in time");
         driver.shut_down(Span::from_secs(30)).await;

@@ -199,11 +199,8 @@ fn mixing(evidence: &Evidence, spread: &Spread, ratios: &Ratios, within: bool) -
         |config| config.policy_training.publish_interval.to_string(),
         "larger, or shorter turns: fewer publications while a turn is generated",
     );
-    let settings = if spread.is_of_continued() {
-        vec![kv, mode]
-    } else {
-        vec![mode, aborted, interval]
-    };
+    let settings =
+        if spread.is_of_continued() { vec![kv, mode] } else { vec![mode, aborted, interval] };
     Finding { named: Named::Mixing, evidence: said, settings }
 }
 
@@ -237,12 +234,7 @@ fn numerics(evidence: &Evidence, spread: &Spread, ratios: &Ratios) -> Finding {
     Finding { named: Named::Numerics, evidence: said, settings: vec![precision, correction] }
 }
 
-fn labels(
-    evidence: &Evidence,
-    spread: &Spread,
-    ratios: &Ratios,
-    mean: &super::Mean,
-) -> Finding {
+fn labels(evidence: &Evidence, spread: &Spread, ratios: &Ratios, mean: &super::Mean) -> Finding {
     let mut said = vec![match spread.floor_from {
         Floor::Measured => defect(spread, ratios),
         _ => format!("learner/rollout has a spread of {} nats", root(spread.all)),
@@ -265,7 +257,10 @@ fn labels(
     });
     let share = evidence.count("mixed_version_share");
     if share > 0.0 {
-        said.push(format!("{} of the samples mix versions, which does not explain it", percent(share)));
+        said.push(format!(
+            "{} of the samples mix versions, which does not explain it",
+            percent(share)
+        ));
     }
     let padding = Setting::new(
         "padding",

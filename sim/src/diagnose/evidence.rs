@@ -82,7 +82,11 @@ impl Evidence {
     /// Generated tokens of a trained sample, on average; at least 1.
     pub(super) fn tokens_per_sample(&self) -> f64 {
         let samples = self.count("trained_samples_per_hour") / 3600.0;
-        if samples > 0.0 { (self.count("trained_tokens_per_second") / samples).max(1.0) } else { 1.0 }
+        if samples > 0.0 {
+            (self.count("trained_tokens_per_second") / samples).max(1.0)
+        } else {
+            1.0
+        }
     }
 
     /// The engine in this process serves and trains.

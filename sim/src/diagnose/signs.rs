@@ -40,7 +40,10 @@ fn windows(evidence: &Evidence) -> Sign {
     let name = "503 only inside a sync window, and 200 afterwards";
     let windows = evidence.events("closed_windows_per_hour");
     let seen = if windows < 0.5 {
-        format!("no window; {} of the requests met a 503", percent(evidence.count("refused_503_share")))
+        format!(
+            "no window; {} of the requests met a 503",
+            percent(evidence.count("refused_503_share"))
+        )
     } else {
         let limit = longest_window(evidence)
             .map_or_else(String::new, |limit| format!(" (limits add up to {})", seconds(limit)));

@@ -4,7 +4,8 @@ use super::evidence::Evidence;
 use super::pool::Pool;
 use super::ratios::Ratios;
 use super::{
-    CONTINUED, ENOUGH_SAMPLES, ENOUGH_TOKENS, FLOOR, FLOOR_IN_PROCESS, MOST, OFF_ONE, STANDARD_ERRORS, WIDE,
+    CONTINUED, ENOUGH_SAMPLES, ENOUGH_TOKENS, FLOOR, FLOOR_IN_PROCESS, MOST, OFF_ONE,
+    STANDARD_ERRORS, WIDE,
 };
 
 /// Tokens of a sample at most that tell independently of each other; a simulation draws so many.
@@ -136,7 +137,8 @@ impl Spread {
 impl Mean {
     /// `small`: the largest mean square for which two moments of the logarithm tell the mean.
     fn of(pool: &Pool, tokens_per_sample: f64, small: f64) -> Option<Self> {
-        let independent = pool.tokens / tokens_per_sample * tokens_per_sample.min(OF_A_SAMPLE) / ALIKE;
+        let independent =
+            pool.tokens / tokens_per_sample * tokens_per_sample.min(OF_A_SAMPLE) / ALIKE;
         let (ratio, log, square) = (pool.ratio_mean()?, pool.log_mean()?, pool.square()?);
         let whole = -libm::expm1(-square);
         if independent < 2.0 || whole <= 0.0 {
@@ -178,10 +180,13 @@ fn floor(ratios: &Ratios, allowed: f64, per_sample: f64) -> (f64, Floor) {
 fn intercept(ratios: &Ratios, enough: impl Fn(&Pool) -> bool) -> Option<f64> {
     let points = || {
         let rows = ratios.by_staleness.iter().filter(|(_, pool)| enough(pool));
-        rows.filter_map(|(&staleness, pool)| Some((f64::from(staleness), pool.square()?, pool.tokens)))
+        rows.filter_map(|(&staleness, pool)| {
+            Some((f64::from(staleness), pool.square()?, pool.tokens))
+        })
     };
     let tokens: f64 = points().map(|(.., weight)| weight).sum();
-    let mean = |of: fn(f64, f64) -> f64| points().map(|(x, y, w)| w * of(x, y)).sum::<f64>() / tokens;
+    let mean =
+        |of: fn(f64, f64) -> f64| points().map(|(x, y, w)| w * of(x, y)).sum::<f64>() / tokens;
     let (x, y) = (mean(|x, _| x), mean(|_, y| y));
     let spread = mean(|x, _| x * x) - x * x;
     if tokens <= 0.0 || spread <= 1e-9 {
@@ -193,7 +198,8 @@ fn intercept(ratios: &Ratios, enough: impl Fn(&Pool) -> bool) -> Option<f64> {
 
 /// Token-weighted staleness less that of the last token: what passed while a sample was generated.
 fn within(evidence: &Evidence) -> Option<f64> {
-    let (token, tail) = (evidence.get("staleness_token_mean")?, evidence.get("staleness_tail_mean")?);
+    let (token, tail) =
+        (evidence.get("staleness_token_mean")?, evidence.get("staleness_tail_mean")?);
     (token > 0.0).then(|| ((token - tail) / token).clamp(0.0, 1.0))
 }
 

@@ -75,7 +75,13 @@ fn run(report: &Report, metrics: &[(&str, f64)]) -> Evidence {
         ("trained_tokens_per_second", 10.0),
     ];
     let metrics = waits.iter().chain(metrics).map(|(name, value)| ((*name).to_owned(), *value));
-    Evidence { config: Some(config), metrics: metrics.collect(), ratios, course, ..Evidence::default() }
+    Evidence {
+        config: Some(config),
+        metrics: metrics.collect(),
+        ratios,
+        course,
+        ..Evidence::default()
+    }
 }
 
 /// 40 steps whose tokens differ at staleness 0 by `floor`, and at 1 and 2 by what `spread` adds.

@@ -7,8 +7,8 @@ use headway_shared::time::Span;
 use super::causes::bounds;
 use super::evidence::Evidence;
 use super::{
-    CLIMB, CLIMB_ABOVE, Course, FAILED_VOTES, FEW_VOTES, Finding, Named, QUEUE_FULL, Setting, percent, seconds,
-    word,
+    CLIMB, CLIMB_ABOVE, Course, FAILED_VOTES, FEW_VOTES, Finding, Named, QUEUE_FULL, Setting,
+    percent, seconds, word,
 };
 use crate::report::number::short;
 
@@ -33,8 +33,12 @@ fn limit(get: fn(&Config) -> Span) -> impl Fn(&Config) -> String {
 pub(super) fn longest_window(evidence: &Evidence) -> Option<f64> {
     let config = evidence.config.as_ref()?;
     let serving = &config.policy_serving;
-    let limits =
-        [serving.pause_timeout, serving.abort_timeout, serving.transfer_timeout, serving.load_timeout];
+    let limits = [
+        serving.pause_timeout,
+        serving.abort_timeout,
+        serving.transfer_timeout,
+        serving.load_timeout,
+    ];
     // The gate of OpenClaw closes until a batch is there.
     let ours = config.policy_training.gate != GateKind::Openclaw;
     (ours && limits.iter().all(|limit| *limit > Span::ZERO))
@@ -189,7 +193,12 @@ fn queue_full(evidence: &Evidence) -> Option<Finding> {
         if rollout == output { rollout.to_string() } else { format!("{rollout} and {output}") }
     };
     let settings = vec![
-        Setting::of(config, "queue.max_size", size, "larger: 512 leaves admission to the staleness bound"),
+        Setting::of(
+            config,
+            "queue.max_size",
+            size,
+            "larger: 512 leaves admission to the staleness bound",
+        ),
         Setting::of(
             config,
             "queue.drop_policy",

@@ -144,7 +144,7 @@ fn turns_that_outlast_many_publications_are_mixing() {
 
 #[test]
 fn low_precision_is_numerics() {
-    let found = ratios(&["world.drift.sigma0=0.15"]);
+    let found = ratios(&["world.drift.sigma0=0.15", "max_head_off_policyness=0"]);
     assert_eq!(names(&found), [Named::Numerics], "{:?}", found.findings);
 }
 
@@ -184,7 +184,9 @@ fn a_record_and_a_folder_of_one_run_agree_and_the_record_has_the_ages() {
     let trained: u64 = waits.bars().iter().map(|bar| bar.samples).sum();
     assert_eq!(trained, 20 * 4);
     let oldest = waits.bars().last().unwrap().to;
-    assert!(oldest > waits.percentile(100).unwrap() && oldest <= 2.0 * waits.percentile(100).unwrap());
+    assert!(
+        oldest > waits.percentile(100).unwrap() && oldest <= 2.0 * waits.percentile(100).unwrap()
+    );
 }
 
 #[test]

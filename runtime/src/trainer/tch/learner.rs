@@ -251,8 +251,7 @@ impl Learner {
                 for (place, &log) in trained(sample).zip(logs) {
                     let rollout = f64::from(sample.rollout_logprobs[place]);
                     let (own, other) = (sample.versions[place].number(), version.number());
-                    let (newer, older) =
-                        if other >= own { (log, rollout) } else { (rollout, log) };
+                    let (newer, older) = if other >= own { (log, rollout) } else { (rollout, log) };
                     let token = Token {
                         staleness: self.gaps.between(own, other),
                         learner: newer,
