@@ -23,7 +23,7 @@ fn every_command_explains_its_options() {
         ("run", &["--config", "--settings", "--set"], &["--record", "HEADWAY_LOG"]),
         ("replay", &[], &["<RECORD>"]),
         ("check", &[], &["<RECORD>", "Scenarios are not taken yet"]),
-        ("diagnose", &["--format"], &["<RUN|DIR>", "Exit code 1"]),
+        ("diagnose", &["--format"], &["<RUN|DIR>", "1: a cause was found"]),
         ("import", &[], &["azure-llm"]),
         ("doctor", &["--set", "--config", "--settings", "--format"], &["HEADWAY_ADMIN_TOKEN"]),
     ];
