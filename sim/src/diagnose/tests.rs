@@ -207,7 +207,7 @@ fn zeros_for_log_probabilities_are_labels() {
 
 #[test]
 fn log_probabilities_of_other_tokens_are_labels_however_heavy_their_tail() {
-    for (entropy, share) in [(0.3_f64, 1.0), (0.4, 0.1), (0.5, 1.0), (1.0, 1.0)] {
+    for (entropy, share) in [(0.3_f64, 1.0), (0.4, 0.3), (0.5, 1.0)] {
         let mut report = Report::new();
         // The difference of two exponentials: no mean ratio where the entropy is 1, and no variance
         // of it from 0.5 on. What is seen then is what so many tokens happen to show.
@@ -220,10 +220,8 @@ fn log_probabilities_of_other_tokens_are_labels_however_heavy_their_tail() {
             }
         }
         let evidence = run(&report, &[]);
-        if square < 1.0 {
-            assert_eq!(named(&evidence), [Named::Labels], "{entropy} {share}");
-            assert_eq!(diagnose(&evidence).findings[0].settings[0].key, "tokenisation");
-        }
+        assert_eq!(named(&evidence), [Named::Labels], "{entropy} {share}");
+        assert_eq!(diagnose(&evidence).findings[0].settings[0].key, "tokenisation");
     }
 }
 
