@@ -4,6 +4,7 @@ pub(crate) mod calibrate;
 #[cfg(feature = "live")]
 pub(crate) mod check;
 pub(crate) mod compare;
+pub(crate) mod diagnose;
 #[cfg(feature = "live")]
 pub(crate) mod doctor;
 #[cfg(feature = "live")]

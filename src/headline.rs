@@ -6,12 +6,14 @@ use headway_sim::report::number;
 use headway_sim::report::results::Results;
 
 mod calibrate;
+mod diagnosis;
 #[cfg(feature = "live")]
 mod doctor;
 mod plan;
 mod validate;
 
 pub(crate) use calibrate::calibrated;
+pub(crate) use diagnosis::diagnosis;
 #[cfg(feature = "live")]
 pub(crate) use doctor::doctor;
 pub(crate) use plan::plan;

@@ -17,7 +17,6 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
-<<<<<<< HEAD
 use commands::{
     calibrate, compare, diagnose, import, plan, plot, replay, simulate, sweep, validate,
 };
@@ -28,7 +27,7 @@ use failure::Failure;
 /// Predict and control off-policy staleness in asynchronous RL.
 ///
 /// Data goes to stdout, progress and warnings to stderr. Exit code 0: fine; 1: a run stalled or
-/// failed, or a comparison did not hold; 2: the input is wrong.
+/// failed, a comparison did not hold, or a cause was found; 2: the input is wrong.
 #[derive(Parser)]
 #[command(version, max_term_width = 100)]
 struct Cli {
@@ -46,6 +45,7 @@ enum Command {
     Calibrate(calibrate::Args),
     Replay(replay::Args),
     Validate(validate::Args),
+    Diagnose(diagnose::Args),
     #[cfg(feature = "live")]
     Check(check::Args),
     Import(import::Args),
@@ -68,6 +68,7 @@ impl Command {
             Self::Calibrate(args) => calibrate::run(args),
             Self::Replay(args) => replay::run(args),
             Self::Validate(args) => validate::run(args),
+            Self::Diagnose(args) => diagnose::run(args),
             #[cfg(feature = "live")]
             Self::Check(args) => check::run(args),
             Self::Import(args) => import::run(args),

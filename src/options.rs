@@ -41,6 +41,15 @@ pub(crate) enum Format {
     Csv,
 }
 
+/// How a report is written to stdout.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Form {
+    /// A table, to read
+    Table,
+    /// One JSON document
+    Json,
+}
+
 /// Where results go, and how they are made.
 #[derive(clap::Args, Clone)]
 pub(crate) struct Output {

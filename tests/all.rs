@@ -19,6 +19,9 @@ mod all {
     #[expect(dead_code, reason = "the runtime's tests use more of it")]
     mod sglang_server;
 
+    mod diagnose;
+    #[cfg(feature = "torch")]
+    mod diagnose_live;
     mod doctor;
     mod help;
     mod identity;

@@ -66,6 +66,7 @@
 //! | [`sweep`], [`compare`] | grids, and differences in pairs |
 //! | [`plan`] | how to split GPUs over the loops |
 //! | [`validate`] | predictions beside what recorded runs measured |
+//! | [`diagnose`] | where a run's staleness and ratios come from, and what to change |
 //! | [`stats`] | intervals, warm-up |
 //! | [`calibrate`] | what a run measured, as numbers of a scenario |
 //! | [`report`] | tables, CSV, JSON and plots, the same bytes everywhere |
@@ -74,6 +75,7 @@
 
 pub mod calibrate;
 pub mod compare;
+pub mod diagnose;
 pub mod drift;
 pub mod import;
 pub mod kernel;

@@ -9,6 +9,7 @@ mod all {
     mod calibrate;
     mod committed;
     mod coverage;
+    mod diagnose;
     mod drift_model;
     mod drift_runs;
     mod goldens;

@@ -2,11 +2,10 @@
 
 use std::env;
 
-use clap::ValueEnum;
 use headway_runtime::doctor::{self, Outcome};
 
 use crate::failure::Failure;
-use crate::options::LiveFiles;
+use crate::options::{Form, LiveFiles};
 use crate::{headline, terminal};
 
 /// Check judge, key, address, sync window and log-prob difference of a live run
@@ -21,15 +20,6 @@ pub(crate) struct Args {
     /// What is written to stdout
     #[arg(long, value_enum, default_value_t = Form::Table)]
     format: Form,
-}
-
-/// How the findings are written.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Form {
-    /// A table, to read
-    Table,
-    /// One JSON document
-    Json,
 }
 
 /// Runs the command.

@@ -28,6 +28,7 @@ fn every_command_explains_its_options() {
             &["--scenario", "--baseline", "--tolerance", "--warmup-steps", "<RUN[@KEY=VALUE...]>"],
         ),
         ("check", &[], &["<RECORD>", "Scenarios are not taken yet"]),
+        ("diagnose", &["--format"], &["<RUN|DIR>", "1: a cause was found"]),
         ("import", &[], &["azure-llm"]),
         ("doctor", &["--set", "--config", "--settings", "--format"], &["HEADWAY_ADMIN_TOKEN"]),
     ];

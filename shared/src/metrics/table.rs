@@ -345,6 +345,8 @@ metric_table! {
     /// Share of the votes that ended, not counting those cancelled as no longer needed, that
     /// failed, timed out or gave no score.
     Share failed_vote_share "" = |t| ratio(t.judged.failed, t.judged.ended);
+    /// Share of these votes that were given up at `judge_timeout_sec`.
+    Share timed_out_vote_share "" = |t| ratio(t.judged.timed_out, t.judged.ended);
 
     // Train steps.
     /// Share of the train steps that had fewer than `batch_size` entries.

@@ -15,6 +15,8 @@ pub(super) struct Judged {
     pub(super) ended: u64,
     /// Of these: not answered in time, not answered, or answered without a score.
     pub(super) failed: u64,
+    /// Of these: given up at their time limit.
+    pub(super) timed_out: u64,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -58,6 +60,7 @@ impl Votes {
                     {
                         sums.ended += 1;
                         sums.failed += 1;
+                        sums.timed_out += 1;
                     }
                 }
                 _ => {}
@@ -95,6 +98,6 @@ mod tests {
         see(Span::from_secs(4), &ended(3, VoteOutcome::Failed), &[]);
         see(timeout, &Input::Tick, &[cancel(4)]);
         let sums = votes.since_reset;
-        assert_eq!((sums.ended, sums.failed, sums.tokens), (4, 3, 40));
+        assert_eq!((sums.ended, sums.failed, sums.timed_out, sums.tokens), (4, 3, 1, 40));
     }
 }

@@ -69,6 +69,10 @@ metric_table! {
     /// Mean over trained tokens of the absolute difference of the log-probabilities that the trainer
     /// computes when the step starts and that were recorded at generation.
     Mean train_rollout_logprob_abs_diff "nats" = |t| t.mean(t.sums.differences);
+    /// The same over the older half of the train steps, mean over steps.
+    Mean train_rollout_logprob_abs_diff_older "nats" = |t| t.half(0);
+    /// The same over the newer half of the train steps, mean over steps.
+    Mean train_rollout_logprob_abs_diff_newer "nats" = |t| t.half(1);
     /// Share of the trained tokens that the configured correction changes: clipped, truncated or
     /// masked.
     Share clipped_fraction "" = |t| t.of_tokens(t.sums.changed.any);
@@ -143,6 +147,14 @@ impl Totals<'_> {
     fn mean(&self, sum: f64) -> Option<f64> {
         let tokens = self.sums.learner.tokens();
         (tokens > 0).then(|| sum / tokens as f64)
+    }
+
+    /// The mean over one half of the steps of their log-prob difference.
+    fn half(&self, which: usize) -> Option<f64> {
+        let steps = &self.sums.differences_by_step;
+        let (older, newer) = steps.split_at(steps.len() / 2);
+        let half = [older, newer][which];
+        (!half.is_empty()).then(|| half.iter().sum::<f64>() / half.len() as f64)
     }
 
     fn effective_per_hour(&self) -> Option<f64> {

@@ -54,6 +54,8 @@ pub(super) struct Sums {
     pub(super) others: [Quantiles; OTHERS.len()],
     /// Sum of the sizes of proximal/rollout's logarithm.
     pub(super) differences: f64,
+    /// Mean of these over the tokens of each train step.
+    pub(super) differences_by_step: Vec<f64>,
     pub(super) by_staleness: BTreeMap<u32, Part>,
     pub(super) changed: Changed,
     pub(super) sequences: u64,
@@ -184,6 +186,7 @@ impl Observer {
         let advantages = advantages(&members(&batch), &mut self.baseline);
         let mut logs = Vec::with_capacity(batch.len());
         self.of_step.clear();
+        let before = (self.sums.differences, self.sums.learner.tokens());
         for (place, (sample, advantage)) in batch.iter().zip(advantages).enumerate() {
             let learner = sample.learner(Stage::TrainStarted).number();
             let within = (place / chunk) as f64 / updates as f64;
@@ -196,6 +199,11 @@ impl Observer {
         self.sums.effective_sequences += effective_share(&logs);
         self.sums.step_p99 += percentile(&mut self.of_step, 99).map_or(1.0, libm::exp);
         self.sums.steps += 1;
+        let tokens = self.sums.learner.tokens() - before.1;
+        if tokens > 0 {
+            let mean = (self.sums.differences - before.0) / tokens as f64;
+            self.sums.differences_by_step.push(mean);
+        }
     }
 
     fn sample(&mut self, ages: &Ages, segments: &[Segment], entity: u64, trained: Trained) {

@@ -7,6 +7,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use headway_shared::config::Config;
 use serde::{Deserialize, Serialize};
 
 use super::csv::Csv;
@@ -57,6 +58,9 @@ pub struct Meta {
     /// What its ratios were fitted to, or that they are uncalibrated; none: it has no ratios.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub drift: Option<String>,
+    /// The scheduling sections of a run, every key; a sweep has as many as points, and none here.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub config: Option<Config>,
     /// The names of its plots, without extension: what a later result in the same folder replaces.
     pub plots: Vec<String>,
 }

@@ -144,6 +144,7 @@ impl Plan {
             replications: replications.len() as u32,
             keys,
             drift: calibration(&points),
+            config: (kind == Kind::Run).then(|| base.config.clone()),
             plots: Vec::new(),
         };
         Self { meta, points, replications }

@@ -142,6 +142,13 @@ fn staleness_climbs_under_a_loose_bound_and_stays_under_a_tight_one() {
     assert!(get(&trouble, "age_seconds_p95") > 1200.0);
     assert!(get(&cure, "staleness_head_max") <= 4.0);
     assert!(get(&cure, "age_seconds_p95") < 300.0);
+    let difference = |result: &RunResult, half: &str| {
+        get(result, &format!("train_rollout_logprob_abs_diff_{half}"))
+    };
+    assert!(difference(&trouble, "newer") > 1.5 * difference(&trouble, "older"));
+    assert!(difference(&trouble, "newer") > 0.15);
+    assert!(difference(&cure, "newer") < 1.1 * difference(&cure, "older"));
+    assert!(difference(&cure, "newer") < 0.1);
     let trained = "trained_samples_per_hour";
     assert!(get(&cure, trained) > 0.95 * get(&trouble, trained), "the cure costs throughput");
 }

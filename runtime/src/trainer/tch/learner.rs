@@ -242,31 +242,33 @@ impl Learner {
 
     /// The lag probe: the batch under every snapshot.
     fn probe(&self, step: &Step<'_>, habits: &Habits) -> Result<Vec<StepMetric>, ModelError> {
-        let mut sequences = Vec::new();
+        let (mut all, mut continued) = (Vec::new(), Vec::new());
         for (version, net) in &self.snapshots {
             let logs = score(net, step.samples, habits.temperature)?;
             for (sample, logs) in step.samples.iter().zip(&logs) {
-                let pairs = trained(sample).zip(logs);
-                sequences.push(
-                    pairs
-                        .map(|(place, &log)| {
-                            let rollout = f64::from(sample.rollout_logprobs[place]);
-                            let (own, other) = (sample.versions[place].number(), version.number());
-                            let (newer, older) =
-                                if other >= own { (log, rollout) } else { (rollout, log) };
-                            Token {
-                                staleness: self.gaps.between(own, other),
-                                learner: newer,
-                                proximal: newer,
-                                deploy: older,
-                                rollout: older,
-                            }
-                        })
-                        .collect(),
-                );
+                let first = trained(sample).next().map(|place| sample.versions[place]);
+                let (mut tokens, mut behind) = (Vec::new(), Vec::new());
+                for (place, &log) in trained(sample).zip(logs) {
+                    let rollout = f64::from(sample.rollout_logprobs[place]);
+                    let (own, other) = (sample.versions[place].number(), version.number());
+                    let (newer, older) = if other >= own { (log, rollout) } else { (rollout, log) };
+                    let token = Token {
+                        staleness: self.gaps.between(own, other),
+                        learner: newer,
+                        proximal: newer,
+                        deploy: older,
+                        rollout: older,
+                    };
+                    tokens.push(token);
+                    if first != Some(sample.versions[place]) {
+                        behind.push(token);
+                    }
+                }
+                all.push(tokens);
+                continued.push(behind);
             }
         }
-        Ok(metrics::probe(&sequences))
+        Ok(metrics::probe(&all, &continued))
     }
 
     /// The optimizer's updates, each with its part of the batch.

@@ -27,6 +27,7 @@ macro_rules! names {
 type Names = [&'static str; 11];
 
 const PROBE: Names = names!("probe");
+const CONTINUED: Names = names!("probe_continued");
 
 const fn names(ends: Ends) -> Names {
     match ends {
@@ -85,12 +86,15 @@ pub(super) fn ratios(sequences: &[Vec<Token>], deployed: bool) -> Vec<StepMetric
     metrics
 }
 
-/// The lag probe: the ratios of newer by older policy, by how many versions lie between them.
-pub(super) fn probe(sequences: &[Vec<Token>]) -> Vec<StepMetric> {
+/// The lag probe: the ratios of newer by older policy, by how many versions lie between them; of all
+/// tokens, and of those that were generated behind tokens of another version.
+pub(super) fn probe(all: &[Vec<Token>], continued: &[Vec<Token>]) -> Vec<StepMetric> {
     let mut metrics = Vec::new();
-    let parts: BTreeMap<u32, Spread> = by_staleness(Ends::LearnerRollout, sequences);
-    for (distance, part) in parts {
-        put(&mut metrics, PROBE, Some(distance), &part);
+    for (names, sequences) in [(PROBE, all), (CONTINUED, continued)] {
+        let parts: BTreeMap<u32, Spread> = by_staleness(Ends::LearnerRollout, sequences);
+        for (distance, part) in parts {
+            put(&mut metrics, names, Some(distance), &part);
+        }
     }
     metrics
 }

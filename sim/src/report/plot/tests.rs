@@ -24,6 +24,7 @@ fn meta(kind: Kind, keys: &[&str]) -> Meta {
         replications: 8,
         keys: keys.iter().map(|key| (*key).to_owned()).collect(),
         drift: None,
+        config: None,
         plots: Vec::new(),
     }
 }
