@@ -5,6 +5,7 @@
 mod all {
     mod aiconfigurator;
     mod applied_compute;
+    mod areal_throughput;
     mod azure_trace;
     mod committed;
     mod drift_model;
@@ -25,6 +26,7 @@ mod all {
     mod theory;
     mod trajectories;
     mod troubles;
+    mod validation;
     mod verl_fully_async;
     mod world_clients;
     mod world_effects;

@@ -9,6 +9,7 @@ mod page;
 mod panel;
 mod parts;
 mod plan;
+mod published;
 mod queues;
 mod ratios;
 mod refusals;
@@ -22,6 +23,7 @@ use plotters::drawing::DrawingAreaErrorKind;
 
 pub use learning::{Learned, draw_learning};
 pub use page::Picture;
+pub use published::draw_published;
 
 use super::results::{Kind, Results};
 use crate::plan::results::PlanResults;
