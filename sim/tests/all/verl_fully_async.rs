@@ -1,8 +1,8 @@
 //! One world for a published table: verl's fully asynchronous recipe on 64 and 128 GPUs.
 //!
-//! What training takes is a row's own, as published. Two numbers of generation, mean and spread of
-//! its lengths, were fitted to the rows 64:64 with thresholds 0 and 0.5; every other step time
-//! follows.
+//! What training takes is a row's own, as published. Two numbers, the scale of the decode times and
+//! the time without serving at each weight sync, were fitted to the steps of the rows 64:64 with
+//! thresholds 0 and 0.5; every other step time follows.
 
 use std::sync::LazyLock;
 
@@ -10,7 +10,7 @@ use headway_sim::run::{RunOptions, simulate};
 use headway_sim::scenario::Scenario;
 use headway_sim::stats::estimate;
 use headway_sim::sweep::replicate;
-use headway_sim::world::settings::{StepTime, Transfer};
+use headway_sim::world::settings::StepTime;
 
 use super::committed;
 use super::validation::{Role, Row};
@@ -20,14 +20,16 @@ pub(crate) const SOURCE: &str = "verl";
 /// Prompts of a published step: those of a sync period.
 const PROMPTS: u32 = 512;
 /// Published steps that are measured, and those before them.
-const MEASURED: u32 = 6;
+const MEASURED: u32 = 4;
 const WARM_UP: u32 = 2;
-const REPLICATIONS: u32 = 2;
+const REPLICATIONS: u32 = 4;
+/// Seconds of a published step that are neither waiting nor training.
+const REST: f64 = 4.0;
 /// A prediction should be as near as this share of what was published.
 const TOLERANCE: f64 = 0.10;
 
-const FITTED: &str = "";
-const PREDICTED: &str = "";
+const FITTED: &str = "scale of the decode times and time without serving per sync were fitted to both such rows";
+const PREDICTED: &str = "nothing was fitted to it, but the second fitted number was chosen with it in sight";
 
 /// A row of the table, in seconds per step.
 #[derive(Clone, Copy, Debug)]
@@ -54,7 +56,7 @@ const PUBLISHED: [Published; 7] = [
         train: 70.26 + 133.41,
         role: Role::Predicted,
         held: false,
-        note: "",
+        note: "generation was faster on 64 GPUs than on 128, so its lengths were others",
     },
     Published {
         case: "async-32-32-0.5",
@@ -64,7 +66,7 @@ const PUBLISHED: [Published; 7] = [
         train: 156.98,
         role: Role::Predicted,
         held: false,
-        note: "",
+        note: "by half of the replicas",
     },
     Published {
         case: "sync-128",
@@ -74,7 +76,7 @@ const PUBLISHED: [Published; 7] = [
         train: 53.92 + 113.81,
         role: Role::Predicted,
         held: false,
-        note: "",
+        note: "generation was slower on 128 GPUs than on 64, so its lengths were others",
     },
     Published {
         case: "async-64-64-0.5",
@@ -140,11 +142,7 @@ fn measure(scenario: &Scenario, replication: u32) -> Simulated {
     let steps = f64::from(steps_per_published(scenario));
     let step = steps * 3600.0 / get("steps_per_hour");
     let idle = step * get("trainer_idle_share");
-    let weights = &scenario.world.weights;
-    let Transfer::Time(transfer) = &weights.transfer else { panic!("a time is given") };
-    // The rest of a published step, which is neither waiting nor training.
-    let rest = transfer.mean() + weights.load.mean();
-    Simulated { step, wait: idle - rest, train: step - idle }
+    Simulated { step, wait: idle - REST, train: step - idle }
 }
 
 /// A case of the scenario, shorter.
@@ -226,6 +224,9 @@ fn row(published: &Published, runs: &[Simulated], quantity: &'static str) -> Row
 
 #[test]
 fn the_published_steps_come_out_of_one_world() {
+    for row in rows() {
+        println!("{} {}: {:.1} for {}", row.case, row.quantity, row.predicted.mean, row.published);
+    }
     for row in rows().iter().filter(|row| row.tolerance.is_some()) {
         assert_eq!(row.inside(), Some(true), "{row:?}");
     }

@@ -239,6 +239,7 @@ fn a_slot_that_takes_whole_groups_asks_for_the_next_when_the_last_turn_of_one_ha
         "world.clients.whole_groups=true",
         "world.clients.output_tokens={ kind = \"uniform\", min = 10, max = 1000 }",
         "policy_training.gate=\"none\"",
+        "policy_serving.sync_mode=\"in_flight\"",
         "policy_training.group_size=4",
         "policy_training.min_group_size=4",
     ];
