@@ -101,6 +101,7 @@
 //! | [`metrics`] | an observer that computes the same columns live and simulated |
 //! | [`ratio`] | importance ratios: advantages, off-policy corrections, spreads, in plain `f64` |
 //! | [`record`], [`replay`], [`snapshot`] | a run as bytes, fed to a fresh core again, restored in the middle |
+//! | [`source`] | a run, live or simulated, as commands that analyse it read it |
 //! | [`check`], [`work`] | what must hold of every record: decisions, the ledger, one end for everything that starts |
 //! | [`rule`] | a judge's rule: a small expression over a turn |
 //! | [`digest`] | equal digests, equal decisions |
@@ -119,6 +120,7 @@ pub mod record;
 pub mod replay;
 pub mod rule;
 pub mod snapshot;
+pub mod source;
 #[cfg(test)]
 mod testing;
 pub mod time;

@@ -13,6 +13,7 @@
 mod decisions;
 mod format;
 mod reader;
+mod recorded_run;
 #[cfg(test)]
 mod tests;
 mod writer;
@@ -20,6 +21,7 @@ mod writer;
 pub use decisions::Decisions;
 pub use format::{FORMAT_VERSION, Header, RecordError};
 pub use reader::{Entry, Reader};
+pub use recorded_run::RecordedRun;
 pub use writer::Writer;
 
 /// Changes whenever the core may decide otherwise on the same inputs: a record or snapshot of
