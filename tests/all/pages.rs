@@ -51,7 +51,8 @@ fn predictions(table: &Csv) -> String {
         let rest = ["error_share", "tolerance", "inside", "role", "note"].map(cell).join(" | ");
         let quantity = format!("{}, {}", cell("quantity"), cell("unit"));
         let published = cell("published");
-        page += &format!("| {} | {quantity} | {published} | {predicted} | {rest} |\n", cell("case"));
+        page +=
+            &format!("| {} | {quantity} | {published} | {predicted} | {rest} |\n", cell("case"));
     }
     page
 }

@@ -103,9 +103,11 @@ impl Lengths {
     fn busy(&self, group_size: u32) -> f64 {
         let count = self.output.len() as f64;
         let below = |place: usize| libm::pow(place as f64 / count, f64::from(group_size));
-        let longest = self.output.iter().enumerate().fold(0.0, |sum, (place, length)| {
-            sum + length * (below(place + 1) - below(place))
-        });
+        let longest = self
+            .output
+            .iter()
+            .enumerate()
+            .fold(0.0, |sum, (place, length)| sum + length * (below(place + 1) - below(place)));
         self.mean / longest
     }
 

@@ -90,7 +90,9 @@ impl Setting {
 
     fn derived(self, lengths: &Lengths<'_>) -> f64 {
         match (self.slots > 1.0, self.rho < 1.0) {
-            (true, true) => lengths.mean(|draw| draw.spread(self.slots)) / self.step() * self.rho + self.rho,
+            (true, true) => {
+                lengths.mean(|draw| draw.spread(self.slots)) / self.step() * self.rho + self.rho
+            }
             (true, false) => 1.0 + lengths.mean(|draw| self.behind_a_full_queue(draw)),
             (false, true) => lengths.mean(|draw| self.one_slot_waits(draw)),
             (false, false) => 1.0 + lengths.mean(|draw| self.one_slot_overflows(draw)),
@@ -282,7 +284,10 @@ fn the_closed_form_misses_the_edges_and_the_derivation_does_not() {
         let longest = Lengths(&case.scenario.world.clients.output_tokens)
             .mean(|draw| (0..GROUP).map(|_| draw.turn()).fold(0.0, f64::max));
         let formula = case.setting.closed_form(longest / MEAN_TURN);
-        println!("{}: formula {formula:.3}, derived {}, simulated {:.3}", case.name, row.published, row.predicted.mean);
+        println!(
+            "{}: formula {formula:.3}, derived {}, simulated {:.3}",
+            case.name, row.published, row.predicted.mean
+        );
         row.error().abs() < (row.predicted.mean - formula).abs()
     });
     assert!(far.count() >= 4);

@@ -28,8 +28,10 @@ const REST: f64 = 4.0;
 /// A prediction should be as near as this share of what was published.
 const TOLERANCE: f64 = 0.10;
 
-const FITTED: &str = "scale of the decode times and time without serving per sync were fitted to both such rows";
-const PREDICTED: &str = "nothing was fitted to it, but the second fitted number was chosen with it in sight";
+const FITTED: &str =
+    "scale of the decode times and time without serving per sync were fitted to both such rows";
+const PREDICTED: &str =
+    "nothing was fitted to it, but the second fitted number was chosen with it in sight";
 
 /// A row of the table, in seconds per step.
 #[derive(Clone, Copy, Debug)]

@@ -44,7 +44,8 @@ pub fn draw_published(table: &Csv, shown: &[&str]) -> Result<Picture, PlotError>
     };
     page::draw(&head, |area| {
         for (place, group) in area.split_evenly((panels, 1)).iter().zip(&groups) {
-            let lines = [(group.published.clone(), published), (group.predicted.clone(), predicted)];
+            let lines =
+                [(group.published.clone(), published), (group.predicted.clone(), predicted)];
             let x = Axis::places("", &group.cases);
             let y = Axis::from_zero(&group.label, highest(lines.iter().map(|line| &line.0)), 5);
             Panel::titled(place, &group.source, &x, &y)?.curves(&lines, false)?;
