@@ -83,7 +83,7 @@ fn simulated() -> Vec<Row> {
         source: SOURCE,
         case: eta.to_owned(),
         quantity: "throughput",
-        unit: "share of that without a bound",
+        unit: "share of unbounded",
         published: (tokens / unbounded * 1000.0).round() / 1000.0,
         predicted: estimate(shares).unwrap(),
         tolerance: None,
@@ -96,7 +96,7 @@ fn simulated() -> Vec<Row> {
     rows.push(Row {
         case: "all".to_owned(),
         quantity: "saturation",
-        unit: "bound from which doubling it gains less than 5%",
+        unit: "bound from which doubling gains < 5%",
         published: saturation(&published),
         predicted: Estimate { mean: saturation(&predicted), half_width: None, count: 1 },
         tolerance: Some(0.0),
