@@ -30,6 +30,9 @@ pub(crate) use task::TaskName;
 /// How long clients may take to read their last answers once the run has ended.
 const LAST_ANSWERS: Duration = Duration::from_secs(5);
 
+/// How long requests may wait for the first replica, before they are told that there is none.
+const FIRST_REPLICA: Duration = Duration::from_secs(5);
+
 /// Runs until the run ends, or is told to by SIGTERM or SIGINT.
 pub(crate) async fn run(args: &Args, config: Config, settings: &Settings) -> Result<(), Failure> {
     let variable = |name: &str| env::var(name).ok();
@@ -69,6 +72,9 @@ pub(crate) async fn run(args: &Args, config: Config, settings: &Settings) -> Res
         ..gateway::Options::default()
     };
     let mut signals = Signals::catch().map_err(Failure::broken)?;
+    // Who asks before anything serves would be sent away for a minute. Until then connections wait.
+    let begun = driver.until(|status| status.gauges.replicas_up > 0 || status.error.is_some());
+    drop(tokio::time::timeout(FIRST_REPLICA, begun).await);
     let router = gateway::router(driver.clone(), tokenizer, options);
     let served = gateway::Serving::start(listener, router);
     log::line(&format!("serving at http://{address}/v1, recording to {}", args.record.display()));

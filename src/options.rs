@@ -4,11 +4,15 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use clap::ValueEnum;
+#[cfg(feature = "live")]
+use headway_shared::config::{Config, Settings, load_live};
 use headway_shared::config::{Diagnostic, Findings, Layers, Origin, Sources, Syntax, Table};
 use headway_sim::plan::constraint::Constraint;
 use headway_sim::scenario::Scenario;
 
 use crate::failure::Failure;
+#[cfg(feature = "live")]
+use crate::terminal;
 
 /// What is laid over a scenario.
 #[derive(clap::Args, Clone)]
@@ -60,6 +64,35 @@ impl Output {
     /// Threads; 0: one per core.
     pub(crate) fn threads(&self) -> usize {
         self.jobs.map_or(0, usize::from)
+    }
+}
+
+/// The two files of a live run.
+#[cfg(feature = "live")]
+#[derive(clap::Args)]
+pub(crate) struct LiveFiles {
+    /// The scheduling sections, as a scenario has them
+    #[arg(long, value_name = "FILE")]
+    config: PathBuf,
+    /// The judge's endpoint, and what the run is to do
+    #[arg(long, value_name = "FILE")]
+    settings: PathBuf,
+    /// Set a key, such as policy_serving.port=30001; repeatable, the last one wins
+    #[arg(long, value_name = "KEY=VALUE")]
+    set: Vec<String>,
+}
+
+#[cfg(feature = "live")]
+impl LiveFiles {
+    /// Reads them, and says what is suspicious about them.
+    pub(crate) fn load(&self) -> Result<(Config, Settings), Failure> {
+        let name = |path: &Path| path.display().to_string();
+        let layers = Layers::new()
+            .toml(name(&self.config), read(&self.config)?)
+            .json(name(&self.settings), read(&self.settings)?);
+        let (config, settings, warnings) = load_live(&self.set.iter().fold(layers, Layers::set))?;
+        terminal::diagnose(&warnings);
+        Ok((config, settings))
     }
 }
 

@@ -15,6 +15,7 @@
 //! commit without a timer.
 
 mod act;
+mod awaiting;
 mod book;
 mod effect;
 mod facts;
@@ -51,6 +52,7 @@ use crate::judge::Judge;
 use crate::store::{Batch, Row, Writer};
 use crate::tokenizer::Tokenizer;
 use crate::trainer::{StepMetric, TrainerCommand};
+use awaiting::Awaiting;
 use book::Book;
 use effect::Effect;
 use message::{Completion, Wish};
@@ -98,7 +100,7 @@ struct Driver {
     turns: BTreeMap<RequestId, Turn>,
     samples: BTreeMap<SampleId, Payload>,
     /// Turns of each session whose next state has not been seen: the sample, and which turn of it.
-    awaiting: BTreeMap<SessionId, Vec<(SampleId, usize)>>,
+    awaiting: Awaiting,
     votes: BTreeMap<VoteId, AbortHandle>,
     saved: Option<(PublicationId, Export)>,
     /// What the step that is about to end has measured.
@@ -317,12 +319,7 @@ impl Driver {
             };
             let sample = Box::new(resolved.sample.clone());
             self.samples.remove(&sample.id);
-            if let Some(waiting) = self.awaiting.get_mut(&sample.session) {
-                waiting.retain(|(id, _)| *id != sample.id);
-                if waiting.is_empty() {
-                    self.awaiting.remove(&sample.session);
-                }
-            }
+            self.awaiting.forget(sample.session, sample.id);
             self.append(Row::Resolved { sample, step, fate, seq });
         }
     }

@@ -27,6 +27,7 @@ pub mod driver;
 pub mod engine;
 pub mod environment;
 pub mod gateway;
+mod http;
 pub mod judge;
 pub mod log;
 #[cfg(feature = "torch")]

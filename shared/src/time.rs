@@ -111,6 +111,12 @@ impl Span {
     pub const fn times(self, factor: u64) -> Span {
         Span(self.0.saturating_mul(factor))
     }
+
+    /// The next whole number of seconds: itself, or later.
+    #[must_use]
+    pub const fn whole_secs(self) -> Span {
+        Span(self.0.div_ceil(NANOS_PER_SEC).saturating_mul(NANOS_PER_SEC))
+    }
 }
 
 impl Add<Span> for Time {

@@ -66,7 +66,7 @@ impl World {
         let replicas = world.replicas_ever() as usize;
         let mut world = Self {
             bus: Bus::new(key),
-            clients: Clients::new(world.clients.clone(), config.policy_training.group_size),
+            clients: Clients::new(world.clients.clone(), &config.policy_training),
             serving: Serving::new(&world.serving, &world.faults, replicas),
             judge: Judge::new(world.judge.clone()),
             trainer: Trainer::new(world.trainer.clone(), world.faults.failed_step),

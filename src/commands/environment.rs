@@ -2,11 +2,11 @@
 
 use std::path::PathBuf;
 
-use headway_runtime::environment::{Host, Lookup, Options};
-use headway_shared::config::{Layers, SampleUnit, load_config};
+use headway_runtime::environment::Options;
+use headway_shared::config::{Layers, load_config};
 
 use crate::failure::Failure;
-use crate::live::{TaskName, api_key};
+use crate::live::TaskName;
 use crate::options::read;
 use crate::terminal;
 
@@ -43,20 +43,15 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     let layers = Layers::new().toml(args.config.display().to_string(), read(&args.config)?);
     let (config, warnings) = load_config(&args.set.iter().fold(layers, Layers::set))?;
     terminal::diagnose(&warnings);
-    let TaskName::Lookup = args.task;
     let options = Options {
         base_url: args.url.clone(),
-        api_key: api_key(),
         sessions: args.sessions,
         limit: args.limit,
-        group_size: config.policy_training.group_size,
-        group_per_turn: config.policy_training.sample_unit == SampleUnit::Turn,
         first_prompt: args.first_prompt,
         seed: args.seed,
         ..Options::default()
     };
-    let host = Host::new(Lookup::new(args.seed), options, config.environment_hosting);
-    let host = host.map_err(Failure::broken)?;
+    let host = args.task.host(&config, options)?;
     let runtime = tokio::runtime::Runtime::new().map_err(Failure::broken)?;
     runtime.block_on(host.run(async { drop(tokio::signal::ctrl_c().await) }));
     terminal::note(&host.counts().to_string());

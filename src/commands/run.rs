@@ -4,11 +4,11 @@ use std::env;
 use std::path::PathBuf;
 
 use headway_runtime::log::{self, Format, Level};
-use headway_shared::config::{Config, Layers, Settings, load_live};
+use headway_shared::config::{Config, Settings};
 
 use crate::failure::Failure;
-use crate::options::read;
-use crate::{live, terminal};
+use crate::live;
+use crate::options::LiveFiles;
 
 /// The engine of a policy in this process, of the feature `torch`.
 pub(crate) const TCH: &str = "tch";
@@ -19,15 +19,8 @@ const LOG: &str = "HEADWAY_LOG";
 /// Serve, judge and train a policy live, with a record of every decision
 #[derive(clap::Args)]
 pub(crate) struct Args {
-    /// The scheduling sections, as a scenario has them
-    #[arg(long, value_name = "FILE")]
-    config: PathBuf,
-    /// The judge's endpoint, and what the run is to do
-    #[arg(long, value_name = "FILE")]
-    settings: PathBuf,
-    /// Set a key, such as policy_serving.engine=tch; repeatable, the last one wins
-    #[arg(long, value_name = "KEY=VALUE")]
-    set: Vec<String>,
+    #[command(flatten)]
+    files: LiveFiles,
     /// The record; a run that ended or was killed goes on where it was
     #[arg(long, value_name = "FILE", default_value = "run.db")]
     pub(crate) record: PathBuf,
@@ -85,13 +78,7 @@ fn level(args: &Args) -> Result<Level, Failure> {
 }
 
 fn load(args: &Args) -> Result<(Config, Settings), Failure> {
-    let name = |path: &PathBuf| path.display().to_string();
-    let layers = Layers::new()
-        .toml(name(&args.config), read(&args.config)?)
-        .json(name(&args.settings), read(&args.settings)?);
-    let layers = args.set.iter().fold(layers, Layers::set);
-    let (config, settings, warnings) = load_live(&layers)?;
-    terminal::diagnose(&warnings);
+    let (config, settings) = args.files.load()?;
     engine("policy_serving", &config.policy_serving.engine, "sglang")?;
     engine("policy_training", &config.policy_training.engine, "megatron")?;
     let engines = (&config.policy_serving.engine, &config.policy_training.engine);

@@ -2,14 +2,12 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
-use headway_runtime::environment::{Host, Lookup, Options};
+use headway_runtime::environment::{Host, Options};
 use headway_runtime::store;
-use headway_shared::config::{Config, SampleUnit};
+use headway_shared::config::Config;
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
-use super::api_key;
-use super::task::TaskName;
 use crate::commands::run::Args;
 use crate::failure::Failure;
 
@@ -26,23 +24,19 @@ pub(crate) fn play(
     config: &Config,
     address: SocketAddr,
 ) -> Result<Option<Playing>, Failure> {
-    let Some(TaskName::Lookup) = args.task else { return Ok(None) };
+    let Some(task) = args.task else { return Ok(None) };
     let training = &config.policy_training;
     // As many as make a batch of each turn's groups, and half as many again.
     let batch = training.batch_size.saturating_mul(training.group_size);
     let options = Options {
         base_url: format!("http://{}", reachable(address)),
-        api_key: api_key(),
         sessions: args.sessions.unwrap_or_else(|| batch.saturating_mul(3) / 2),
-        group_size: training.group_size,
-        group_per_turn: training.sample_unit == SampleUnit::Turn,
         // No name of a session may come twice, also where the run goes on after a restart.
         first_prompt: store::count_sessions(&args.record).map_err(Failure::broken)?,
         seed: args.seed,
         ..Options::default()
     };
-    let host = Host::new(Lookup::new(args.seed), options, config.environment_hosting.clone());
-    let host = host.map_err(Failure::broken)?;
+    let host = task.host(config, options)?;
     let (stop, stopped) = oneshot::channel();
     let player = host.clone();
     let running = tokio::spawn(async move { player.run(async { drop(stopped.await) }).await });

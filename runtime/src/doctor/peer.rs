@@ -7,6 +7,7 @@ use reqwest::{Client, RequestBuilder, StatusCode};
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
 
+use crate::http;
 use crate::secret::Secret;
 
 /// How long a Headway may take to answer; a side turn waits for the engine.
@@ -41,8 +42,7 @@ pub(super) async fn look(host: &str, port: u16, key: Option<Secret>) -> There {
         Err(error) if error.kind() == io::ErrorKind::AddrInUse => {}
         Err(error) => return There::Unusable(error),
     }
-    let _ = rustls::crypto::ring::default_provider().install_default();
-    let Ok(client) = Client::builder().timeout(PATIENCE).no_proxy().build() else {
+    let Ok(client) = http::client().timeout(PATIENCE).no_proxy().build() else {
         return There::Another;
     };
     // Who listens everywhere listens on loopback.

@@ -31,7 +31,7 @@ impl Driver {
             turns: self.turns.len(),
             requests: self.book.requests(),
             samples: self.samples.len(),
-            awaiting: self.awaiting.values().map(Vec::len).sum(),
+            awaiting: self.awaiting.len(),
             votes: self.votes.len(),
             sessions: self.sessions.len(),
             effects: self.effects.len(),

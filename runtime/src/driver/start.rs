@@ -6,7 +6,7 @@ use std::sync::atomic::AtomicU64;
 
 use headway_shared::action::RunError;
 use headway_shared::config::{Config, SampleUnit};
-use headway_shared::id::{SampleId, SessionId, StepId};
+use headway_shared::id::StepId;
 use headway_shared::input::{Input, Operator};
 use headway_shared::metrics::Observer;
 use headway_shared::record::{DECISION_VERSION, Decisions};
@@ -15,6 +15,7 @@ use headway_shared::version::LearnerVersion;
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinHandle;
 
+use super::awaiting::Awaiting;
 use super::message::{Completion, Status};
 use super::narrator::{Narrator, Note};
 use super::recovery::Recovery;
@@ -183,14 +184,12 @@ fn assemble(
     let writer = start_writer(database, &options, completed.clone()).map_err(StoreError::from)?;
     let mut names = GroupNames::default();
     groups.into_iter().for_each(|(id, name)| names.insert(name, id));
-    let mut awaiting: BTreeMap<SessionId, Vec<(SampleId, usize)>> = BTreeMap::new();
+    let mut awaiting = Awaiting::default();
     for sample in &samples {
         let parts = sample.parts.iter().enumerate();
         let waiting = parts.filter(|(_, part)| part.next_state.is_none());
-        let waiting = waiting.map(|(number, _)| (sample.id, number));
-        awaiting.entry(sample.session).or_default().extend(waiting);
+        waiting.for_each(|(number, _)| awaiting.add(sample.session, (sample.id, number)));
     }
-    awaiting.retain(|_, waiting| !waiting.is_empty());
     let engines = parts.engines.iter().map(|link| (link.replica, link.commands.clone())).collect();
     let trainer = parts.trainer.commands.clone();
     forward(parts.engines, parts.trainer, &completed);

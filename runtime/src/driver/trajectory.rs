@@ -40,7 +40,7 @@ impl Driver {
             Row::Generated { sample, tokens: tokens.clone(), finish, response }
         };
         self.append(row);
-        self.awaiting.entry(session).or_default().push((sample, number));
+        self.awaiting.add(session, (sample, number));
     }
 
     /// How many turns of a sample the core has counted.
@@ -54,7 +54,7 @@ impl Driver {
     /// What followed the turns of a session that have waited for it.
     pub(super) fn next_state(&mut self, session: SessionId, text: &Arc<str>) {
         let trajectory = self.trajectories();
-        for (sample, number) in self.awaiting.remove(&session).unwrap_or_default() {
+        for (sample, number) in self.awaiting.take(session) {
             let Some(payload) = self.samples.get_mut(&sample) else { continue };
             let Some(part) = payload.parts.get_mut(number) else { continue };
             part.next_state = Some(text.clone());

@@ -10,6 +10,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::host::Counters;
+use crate::http::Completion;
 use crate::secret::Secret;
 
 /// A longer answer is none.
@@ -46,21 +47,6 @@ pub(super) enum NoAnswer {
     GroupClosed,
     /// It is refused for good, or was tried too often.
     GivenUp(String),
-}
-
-#[derive(Deserialize)]
-struct Completion {
-    choices: Vec<Choice>,
-}
-
-#[derive(Deserialize)]
-struct Choice {
-    message: Message,
-}
-
-#[derive(Deserialize)]
-struct Message {
-    content: Option<String>,
 }
 
 #[derive(Deserialize)]
@@ -152,9 +138,9 @@ impl Agent {
 }
 
 fn said(bytes: &[u8]) -> Tried {
-    let completion = serde_json::from_slice::<Completion>(bytes);
-    match completion.ok().and_then(|completion| completion.choices.into_iter().next()) {
-        Some(choice) => Tried::Said(choice.message.content.unwrap_or_default()),
+    let completion = serde_json::from_slice::<Completion>(bytes).ok();
+    match completion.as_ref().and_then(Completion::text) {
+        Some(text) => Tried::Said(text.to_owned()),
         None => Tried::Later(Span::ZERO, "an answer without a choice".to_owned()),
     }
 }

@@ -12,6 +12,7 @@ use tokio::task::JoinSet;
 use super::Task;
 use super::agent::Agent;
 use super::session::{GivenUp, play};
+use crate::http;
 use crate::secret::Secret;
 
 /// How sessions are played.
@@ -153,9 +154,7 @@ impl Host {
         options: Options,
         hosting: EnvironmentHosting,
     ) -> Result<Self, HostError> {
-        // Another part of the process may have chosen already.
-        let _ = rustls::crypto::ring::default_provider().install_default();
-        let client = reqwest::Client::builder().timeout(options.timeout).build()?;
+        let client = http::client().timeout(options.timeout).build()?;
         let base = options.base_url.trim_end_matches('/');
         let base = base.strip_suffix("/v1").unwrap_or(base);
         let agent = Agent {

@@ -5,10 +5,10 @@ use std::time::Duration;
 use headway_shared::config::{Api, Judge as JudgeSettings};
 use headway_shared::input::Score;
 use reqwest::Client;
-use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::{Case, Judge, Trouble, Verdict, Vote};
+use crate::http::{self, Completion};
 use crate::secret::Secret;
 
 /// What the judge is told to do.
@@ -67,11 +67,9 @@ impl Endpoint {
         let name = &api.api_key_env;
         let key = variable(name).and_then(|key| Secret::new(&key));
         let key = key.ok_or_else(|| MissingKey { variable: name.clone() })?;
-        // Another part of the process may have chosen already.
-        let _ = rustls::crypto::ring::default_provider().install_default();
         let timeout = Duration::from_nanos(api.timeout.as_nanos());
         // A key and a conversation go nowhere but where the settings say.
-        let client = Client::builder().redirect(reqwest::redirect::Policy::none());
+        let client = http::client().redirect(reqwest::redirect::Policy::none());
         let client = if timeout.is_zero() { client } else { client.timeout(timeout) };
         Ok(Self {
             client: client.build()?,
@@ -114,28 +112,6 @@ impl Endpoint {
     }
 }
 
-#[derive(Deserialize)]
-struct Answer {
-    choices: Vec<Choice>,
-    #[serde(default)]
-    usage: Option<Usage>,
-}
-
-#[derive(Deserialize)]
-struct Choice {
-    message: Message,
-}
-
-#[derive(Deserialize)]
-struct Message {
-    content: Option<String>,
-}
-
-#[derive(Deserialize)]
-struct Usage {
-    total_tokens: u32,
-}
-
 impl Judge for Endpoint {
     fn vote(&self, case: Case) -> Vote {
         let request = self.client.post(&self.url).bearer_auth(self.key.reveal());
@@ -145,10 +121,9 @@ impl Judge for Endpoint {
                 Ok(answer) => answer,
                 Err(trouble) => return Verdict::none(trouble),
             };
-            let said = answer.choices.first().and_then(|c| c.message.content.as_deref());
-            let score = said.and_then(boxed);
+            let score = answer.text().and_then(boxed);
             let verdict = score.map_or(Verdict::none(Trouble::NoScore), Verdict::score);
-            Verdict { tokens: answer.usage.map_or(0, |usage| usage.total_tokens), ..verdict }
+            Verdict { tokens: answer.tokens(), ..verdict }
         })
     }
 }
@@ -163,7 +138,7 @@ fn trouble(error: &reqwest::Error) -> Trouble {
 }
 
 /// An error for everything that is no answer: no connection, a status, another format, too much.
-async fn answer(request: reqwest::RequestBuilder) -> Result<Answer, Trouble> {
+async fn answer(request: reqwest::RequestBuilder) -> Result<Completion, Trouble> {
     let mut response = request.send().await.map_err(|error| trouble(&error))?;
     if !response.status().is_success() {
         return Err(Trouble::Status(response.status().as_u16()));

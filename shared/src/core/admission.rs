@@ -375,14 +375,18 @@ impl Scheduler {
     fn retry_after(&self, reason: Refusal) -> Span {
         let hint = match reason {
             Refusal::WeightSync => self.weights.last_window,
-            Refusal::Stale | Refusal::QueueFull => self.trainer.last_interval,
+            // Places become free when a step ends. The time between two steps would not do: refused
+            // clients make it longer, and it would keep them away for longer, and so on.
+            Refusal::Stale | Refusal::QueueFull => self.trainer.last_duration,
             Refusal::NoReplica | Refusal::Paused | Refusal::Ended => MAX_RETRY_AFTER,
             Refusal::Concurrency | Refusal::HoldExpired => MIN_RETRY_AFTER,
             Refusal::BadGroup => Span::ZERO,
         };
         match reason {
             Refusal::BadGroup => hint,
-            _ => hint.clamp(MIN_RETRY_AFTER, MAX_RETRY_AFTER),
+            // `Retry-After` counts whole seconds (RFC 9110, 10.2.3): so does every client, also a
+            // simulated one.
+            _ => hint.clamp(MIN_RETRY_AFTER, MAX_RETRY_AFTER).whole_secs(),
         }
     }
 

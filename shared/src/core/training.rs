@@ -38,9 +38,8 @@ pub(crate) struct Trainer {
     pub(crate) late_since: Option<Time>,
     /// It waits for them no longer.
     pub(crate) late_over: bool,
-    last_ended: Time,
-    /// Time between the last two steps.
-    pub(crate) last_interval: Span,
+    /// How long the last step took.
+    pub(crate) last_duration: Span,
 }
 
 impl Trainer {
@@ -212,8 +211,7 @@ impl Scheduler {
         self.trainer.step = None;
         self.trainer.failures = 0;
         (self.trainer.entries_in_batch, self.trainer.rejected_in_batch) = (0, 0);
-        self.trainer.last_interval = self.now.since(self.trainer.last_ended);
-        self.trainer.last_ended = self.now;
+        self.trainer.last_duration = self.now.since(self.trainer.started);
         self.ledger.steps += 1;
         let mut batch = std::mem::take(&mut self.trainer.batch);
         for &slot in &batch {

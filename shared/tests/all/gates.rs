@@ -164,7 +164,7 @@ fn trained_generation(gate: GateKind) -> f64 {
         zeros: 0,
         generate: Delay { least: 10, most: 600 },
         train: Delay::fixed(20),
-        inputs: 6000,
+        inputs: 20_000,
         steps: 60,
         ..Plan::calm()
     };

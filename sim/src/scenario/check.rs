@@ -193,11 +193,14 @@ impl Checked<'_> {
                 "write a `failure_share` below 1",
             );
         }
-        if training.group_size > 1 && !one_turn && !trajectories {
+        let equally_many = clients.turns.min() == clients.turns.max();
+        if training.group_size > 1 && !one_turn && !equally_many && !trajectories {
             self.error(
                 "world.clients.turns",
-                "a group holds the rollouts of one prompt, but these sessions have several turns",
-                "write `sample_unit = \"session\"`, `group_size = 1`, or leave `turns` out",
+                "each turn of a prompt is a group of its own, but these sessions have different \
+                 numbers of turns, so that the later groups lack members",
+                "write `turns = { kind = \"constant\", value = 2 }`, `sample_unit = \"session\"` \
+                 or `group_size = 1`",
             );
         }
         if let ClientKind::Sessions(sessions) = &clients.kind

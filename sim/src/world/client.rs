@@ -11,6 +11,7 @@ mod session;
 use std::collections::VecDeque;
 
 use headway_shared::action::{Refusal, Reply};
+use headway_shared::config::{PolicyTraining, SampleUnit};
 use headway_shared::id::{RequestId, SessionId};
 use headway_shared::input::Input;
 use headway_shared::time::{Span, Time};
@@ -55,6 +56,8 @@ struct Born {
 pub(super) struct Clients {
     settings: Settings,
     group_size: u64,
+    /// Each turn of a prompt is a group of its own, as turns are the samples; else its sessions are.
+    group_per_turn: bool,
     table: Vec<Session>,
     free: Vec<u32>,
     by_session: Window<u32>,
@@ -71,10 +74,11 @@ pub(super) struct Clients {
 }
 
 impl Clients {
-    pub(super) fn new(settings: Settings, group_size: u32) -> Self {
+    pub(super) fn new(settings: Settings, training: &PolicyTraining) -> Self {
         Self {
             settings,
-            group_size: u64::from(group_size.max(1)),
+            group_size: u64::from(training.group_size.max(1)),
+            group_per_turn: training.sample_unit == SampleUnit::Turn,
             table: Vec::new(),
             free: Vec::new(),
             by_session: Window::default(),
@@ -129,7 +133,7 @@ impl Clients {
             return;
         }
         match session.phase {
-            Phase::Thinking => session.next_turn(&self.settings, &bus.key),
+            Phase::Thinking => session.next_turn(&self.settings, self.group_per_turn, &bus.key),
             Phase::Retrying => {}
             Phase::Environment => {
                 self.operation_ended(bus, slot);

@@ -5,7 +5,7 @@ use headway_sim::run::{Ended, RunOptions, RunResult, simulate};
 use headway_sim::scenario::Scenario;
 use headway_sim::stats::{mean, variance};
 
-use super::world_support::{SLOTS, load};
+use super::world_support::{SESSIONS, SLOTS, load, problems};
 
 /// Groups of 4, two of them a batch; as many slots as make serving the bottleneck.
 fn grouped(more: &[&str]) -> Scenario {
@@ -157,4 +157,27 @@ fn a_run_whose_groups_are_all_filtered_names_the_filter() {
     assert!(matches!(silence.end, Stall::Filter { groups } if groups > 100), "{silence}");
     let said = silence.to_string();
     assert!(said.contains("groups in a row had equal scores"), "{said}");
+}
+
+#[test]
+fn each_turn_of_a_prompt_is_a_group_of_its_own() {
+    let set = [
+        "group_size=4",
+        "min_group_size=4",
+        "batch_size=2",
+        "over_limit=\"hold\"",
+        "judge_needs=\"turn\"",
+        "scenario.steps=40",
+        "world.clients.arrivals={ kind = \"users\", users = 16 }",
+        "world.clients.turns={ kind = \"constant\", value = 2 }",
+        "world.clients.think={ kind = \"exponential\", mean_sec = 3 }",
+        "world.clients.side_share=0",
+    ];
+    let result = run(&load(SESSIONS, &set), 0);
+    assert_eq!(result.ended, Ended::Steps);
+    assert_eq!(result.trained, 40 * 2 * 4);
+    assert_eq!(metric(&result, "discarded_share"), 0.0);
+    let different = "world.clients.turns={ kind = \"uniform\", min = 1, max = 3 }";
+    let refused = problems(SESSIONS, &[&set[..], &[different]].concat());
+    assert!(refused.contains("the later groups lack members"), "{refused}");
 }

@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 
 use super::label;
 use crate::engine::Generate;
+use crate::http;
 use crate::secret::Secret;
 
 /// How long a call that changes little may take.
@@ -54,9 +55,7 @@ pub(super) struct Server {
 
 impl Server {
     pub(super) fn new(url: &str, key: Option<Secret>) -> Result<Self, reqwest::Error> {
-        // Another part of the process may have chosen already.
-        let _ = rustls::crypto::ring::default_provider().install_default();
-        let client = Client::builder().connect_timeout(SHORT).build()?;
+        let client = http::client().connect_timeout(SHORT).build()?;
         Ok(Self { client, url: url.to_owned(), key })
     }
 

@@ -138,7 +138,10 @@ impl Clients {
         let id = SessionId(self.next_session);
         self.next_session += 1;
         self.by_session.insert(id.0, slot);
-        let group = (self.group_size > 1).then(|| GroupId(id.0 / self.group_size));
+        // Prompts have equally many turns where each of these is a group of its own.
+        let groups_of_prompt = if self.group_per_turn { u64::from(turns) } else { 1 };
+        let prompt = id.0 / self.group_size;
+        let group = (self.group_size > 1).then(|| GroupId(prompt * groups_of_prompt));
         let session = &mut self.table[slot as usize];
         (session.id, session.group, session.owner) = (id, group, owner);
         (session.ordinal, session.first_turn, session.turns) = (ordinal, first_turn, turns);

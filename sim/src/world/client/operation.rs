@@ -56,7 +56,7 @@ impl Clients {
         bus.tell(Input::EnvironmentEnded { session: session.id, attempt, outcome });
         if outcome == EnvironmentOutcome::Ready {
             if !reset {
-                session.next_turn(&self.settings, &bus.key);
+                session.next_turn(&self.settings, self.group_per_turn, &bus.key);
             }
             self.send(bus, slot);
         }

@@ -111,8 +111,11 @@ impl Session {
     }
 
     /// Begins the turn after this one: its prompt holds this turn and what followed it.
-    pub(super) fn next_turn(&mut self, clients: &Clients, key: &Key) {
+    pub(super) fn next_turn(&mut self, clients: &Clients, group_per_turn: bool, key: &Key) {
         self.turn += 1;
+        if group_per_turn && let Some(group) = &mut self.group {
+            group.0 += 1;
+        }
         self.prompt = self.prompt.saturating_add(self.output).saturating_add(self.growth);
         self.draw_turn(clients, key);
     }
