@@ -5,6 +5,7 @@
 mod all {
     mod aiconfigurator;
     mod applied_compute;
+    mod areal_throughput;
     mod azure_trace;
     mod calibrate;
     mod committed;
@@ -29,6 +30,7 @@ mod all {
     mod trajectories;
     mod troubles;
     mod validate;
+    mod validation;
     mod verl_fully_async;
     mod world_clients;
     mod world_effects;

@@ -94,18 +94,6 @@ fn the_examples_print_what_the_readme_shows() {
 }
 
 #[test]
-fn the_validation_table_is_the_committed_result() {
-    let text = blessed::text(README);
-    let results = blessed::text("results/applied_compute.csv");
-    assert!(results.lines().count() > 1);
-    for row in results.lines().skip(1) {
-        let (values, interval) = row.rsplit_once(',').unwrap();
-        let row = format!("| {} ± {interval} |", values.replace(',', " | "));
-        assert!(text.contains(&row), "the README lacks\n{row}");
-    }
-}
-
-#[test]
 fn every_scenario_is_listed_with_its_title() {
     let text = blessed::text(README);
     for path in blessed::scenarios() {

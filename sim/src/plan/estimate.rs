@@ -98,6 +98,19 @@ impl Lengths {
         }
     }
 
+    /// Mean length over the mean of the longest of so many: of the time that a group takes, the
+    /// share that a member of it takes.
+    fn busy(&self, group_size: u32) -> f64 {
+        let count = self.output.len() as f64;
+        let below = |place: usize| libm::pow(place as f64 / count, f64::from(group_size));
+        let longest = self
+            .output
+            .iter()
+            .enumerate()
+            .fold(0.0, |sum, (place, length)| sum + length * (below(place + 1) - below(place)));
+        self.mean / longest
+    }
+
     /// Tokens of a mean batch, prompts included.
     #[must_use]
     pub fn tokens_of_batch(&self, scenario: &Scenario) -> f64 {
@@ -195,21 +208,25 @@ fn together(serving: &Serving, turns: f64) -> u32 {
 /// Seconds that generating a batch takes where there is always something to generate.
 fn streaming(scenario: &Scenario, lengths: &Lengths, batch: f64) -> f64 {
     let serving = &scenario.world.serving;
+    let training = &scenario.config.policy_training;
     let slots = match &scenario.world.clients.kind {
-        ClientKind::Slots(slots) => slots.slots,
-        ClientKind::Sessions(_) => u32::MAX,
+        ClientKind::Slots(slots) => {
+            let tasks = f64::from(slots.tasks(training.group_size));
+            // A group keeps its slot until its longest turn has ended.
+            if slots.whole_groups { tasks * lengths.busy(training.group_size) } else { tasks }
+        }
+        ClientKind::Sessions(_) => f64::INFINITY,
     };
     let most = match scenario.config.policy_serving.max_concurrent_rollouts {
-        0 => u32::MAX,
-        limit => limit,
+        0 => f64::INFINITY,
+        limit => f64::from(limit),
     };
-    let training = &scenario.config.policy_training;
     let places = match training.gate {
         // The batch in training is among them.
         GateKind::Headway => f64::from(training.max_head_off_policyness) * batch,
         _ => f64::INFINITY,
     };
-    let at_once = f64::from(slots.min(most)).min(places).max(1.0);
+    let at_once = slots.min(most).min(places).max(1.0);
     let decoding = together(serving, at_once);
     let rate = serving.replica.decode.rate(decoding) * f64::from(decoding);
     let busy = f64::from(serving.replicas).min(at_once);

@@ -3,7 +3,7 @@
 use headway_shared::config::GateKind;
 
 use crate::scenario::{Layout, Scenario};
-use crate::world::settings::StepTime;
+use crate::world::settings::{ClientKind, StepTime};
 
 /// How many GPUs each loop has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -133,6 +133,12 @@ impl Split {
         if scenario.plan.rollouts_per_replica > 0 {
             let most = scenario.plan.rollouts_per_replica.saturating_mul(self.serving_replicas);
             set.push(format!("policy_serving.max_concurrent_rollouts={most}"));
+            let group = scenario.config.policy_training.group_size.max(1);
+            if let ClientKind::Slots(slots) = &scenario.world.clients.kind
+                && slots.whole_groups
+            {
+                set.push(format!("world.clients.slots={}", (most / group).max(1)));
+            }
         }
         if self.judge_gpus_each > 0 {
             let quota = scenario.world.judge.quota / scenario.resources.judge_replicas.max(1);

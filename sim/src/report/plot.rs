@@ -9,6 +9,7 @@ mod page;
 mod panel;
 mod parts;
 mod plan;
+mod published;
 mod queues;
 mod ratios;
 mod refusals;
@@ -24,6 +25,7 @@ use plotters::drawing::DrawingAreaErrorKind;
 pub use learning::{Learned, draw_learning};
 pub use page::Picture;
 pub use validation::draw_validation;
+pub use published::draw_published;
 
 use super::results::{Kind, Results};
 use crate::plan::results::PlanResults;

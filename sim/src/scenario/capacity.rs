@@ -147,8 +147,9 @@ impl Loads<'_> {
         };
         match &clients.kind {
             ClientKind::Slots(slots) => {
-                let each = generation(f64::from(slots.slots)) * self.turns_of_sample();
-                f64::from(slots.slots) * HOUR / each
+                let tasks = f64::from(slots.tasks(self.config.policy_training.group_size));
+                let each = generation(tasks) * self.turns_of_sample();
+                tasks * HOUR / each
             }
             ClientKind::Sessions(sessions) => {
                 let judged = match self.config.reward_judging.judge_needs {

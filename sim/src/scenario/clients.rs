@@ -64,6 +64,7 @@ fn slots(table: &mut Reader<'_>) -> Slots {
     Slots {
         slots: table.u32("slots", 1, 1..=10_000_000),
         environment: table.boolean("environment", false),
+        whole_groups: table.boolean("whole_groups", false),
     }
 }
 

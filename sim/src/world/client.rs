@@ -66,6 +66,8 @@ pub(super) struct Clients {
     next_request: u64,
     born: Born,
     users: Vec<Born>,
+    /// Tasks of each slot that have not ended.
+    tasks: Vec<u32>,
     /// Requests by the time at which their client gives up, oldest first.
     deadlines: VecDeque<(Time, RequestId)>,
     exhausted: bool,
@@ -85,6 +87,7 @@ impl Clients {
             next_request: 0,
             born: Born::default(),
             users: Vec::new(),
+            tasks: Vec::new(),
             deadlines: VecDeque::new(),
             exhausted: false,
         }
@@ -286,7 +289,7 @@ impl Clients {
         self.by_session.remove(session.id.0);
         self.free.push(slot);
         match &self.settings.kind {
-            ClientKind::Slots(_) => self.next_task(bus, owner),
+            ClientKind::Slots(_) => self.task_ended(bus, owner),
             ClientKind::Sessions(_) if !self.users.is_empty() => self.pause_user(bus, owner),
             ClientKind::Sessions(_) => {}
         }

@@ -151,6 +151,16 @@ pub struct Slots {
     pub slots: u32,
     /// Whether an environment answers a turn; needed for more than one turn.
     pub environment: bool,
+    /// Whether a slot takes a whole group at once, and the next when all of its tasks have ended.
+    pub whole_groups: bool,
+}
+
+impl Slots {
+    /// Tasks that they hold together at most, with groups of so many.
+    #[must_use]
+    pub const fn tasks(&self, group_size: u32) -> u32 {
+        if self.whole_groups { self.slots.saturating_mul(group_size) } else { self.slots }
+    }
 }
 
 /// `[world.environment]`

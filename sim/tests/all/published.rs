@@ -5,7 +5,6 @@
 use headway_sim::run::{RunOptions, RunResult, simulate};
 use headway_sim::scenario::Scenario;
 
-use super::committed;
 use super::world_support::load_shipped;
 
 fn run(name: &str, case: &str, sets: &[String]) -> RunResult {
@@ -40,42 +39,6 @@ fn step_sec(result: &RunResult) -> f64 {
 
 fn eta(bound: u32) -> String {
     format!("policy_training.max_head_off_policyness={bound}")
-}
-
-/// AReaL's figure: thousands of tokens/s by η.
-const AREAL: [(u32, f64); 6] =
-    [(0, 128.7), (1, 269.3), (2, 356.6), (4, 356.6), (8, 371.7), (16, 382.4)];
-
-#[test]
-fn throughput_under_areals_gate_saturates_in_the_bound_as_published() {
-    // A quarter of everything: the same ratios at a quarter of the cost.
-    let quarter = [
-        "policy_training.batch_size=128",
-        "policy_serving.max_concurrent_rollouts=2048",
-        "world.clients.slots=2048",
-        "world.serving.replicas=3",
-        "world.trainer.gpus=4",
-    ];
-    let throughput = AREAL.map(|(bound, _)| {
-        let mut sets = quarter.map(str::to_owned).to_vec();
-        sets.extend(steps(12, 4));
-        sets.push(eta(bound));
-        get(&run("areal-math", "", &sets), "trained_tokens_per_second")
-    });
-    // The split of GPUs is not published, so shares of the value at 8 are compared.
-    for ((bound, published), ours) in AREAL.iter().zip(throughput) {
-        let (ours, published) = (ours / throughput[4], published / AREAL[4].1);
-        assert!((ours - published).abs() < 0.08, "at {bound}: {ours:.3}, published {published:.3}");
-    }
-    let [synchronous, one, two, four, .., sixteen] = throughput;
-    assert!(one > 1.5 * synchronous && two > 2.0 * synchronous, "steep at first");
-    assert!(sixteen < 1.05 * four, "flat beyond 4");
-    if let Some(file) = committed::beside("validation/areal_throughput.csv") {
-        for (bound, published) in AREAL {
-            let row = format!("{bound},{published}");
-            assert!(file.lines().any(|line| line == row), "{row}");
-        }
-    }
 }
 
 #[test]

@@ -231,3 +231,41 @@ fn votes_beyond_the_quota_time_out_and_fewer_at_once_cure_it() {
     assert!(failed(&trouble) > 0.5);
     assert!(failed(&cure) == 0.0);
 }
+
+#[test]
+fn a_slot_that_takes_whole_groups_asks_for_the_next_when_the_last_turn_of_one_has_ended() {
+    let set = [
+        "world.clients.slots=2",
+        "world.clients.whole_groups=true",
+        "world.clients.output_tokens={ kind = \"uniform\", min = 10, max = 1000 }",
+        "policy_training.gate=\"none\"",
+        "policy_serving.sync_mode=\"in_flight\"",
+        "policy_training.group_size=4",
+        "policy_training.min_group_size=4",
+    ];
+    let (moments, core) = watch(&load(SLOTS, &set), Time::from_secs(2000));
+    let mut group_of: BTreeMap<u64, u64> = BTreeMap::new();
+    let mut open: BTreeMap<u64, u32> = BTreeMap::new();
+    let mut begun = 0;
+    for (_, input, _) in &moments {
+        match input {
+            Input::Request(request) => {
+                let group = request.group.unwrap().0;
+                begun += u32::from(!open.contains_key(&group));
+                group_of.insert(request.request.0, group);
+                *open.entry(group).or_default() += 1;
+                assert!(open.len() <= 2, "a third group while two are generated");
+            }
+            Input::GenerationEnded { request, .. } => {
+                let group = group_of[&request.0];
+                let left = open.get_mut(&group).unwrap();
+                *left -= 1;
+                if *left == 0 {
+                    open.remove(&group);
+                }
+            }
+            _ => {}
+        }
+    }
+    assert!(begun > 20 && core.ledger().trained > 60, "{begun}");
+}

@@ -18,8 +18,10 @@ impl Clients {
     pub(in crate::world) fn start(&mut self, bus: &mut Bus) {
         match &self.settings.kind {
             ClientKind::Slots(slots) => {
-                for slot in 0..slots.slots {
-                    self.next_task(bus, slot);
+                let slots = slots.slots;
+                self.tasks = vec![0; slots as usize];
+                for slot in 0..slots {
+                    self.next_tasks(bus, slot);
                 }
             }
             ClientKind::Sessions(Sessions { arrivals: Arrivals::Users { users, .. }, .. }) => {
@@ -92,11 +94,25 @@ impl Clients {
         bus.after(span(pause.sample(&mut stream, entity)), Event::User { user });
     }
 
-    /// A slot takes the next task.
-    pub(super) fn next_task(&mut self, bus: &mut Bus, slot: u32) {
-        if !self.limit_reached() {
-            self.start_session(bus, slot);
-            self.announce_end(bus);
+    /// A slot takes the next task, or the next group of them.
+    fn next_tasks(&mut self, bus: &mut Bus, slot: u32) {
+        let whole = matches!(&self.settings.kind, ClientKind::Slots(slots) if slots.whole_groups);
+        let tasks = if whole { self.group_size } else { 1 };
+        for _ in 0..tasks {
+            if !self.limit_reached() {
+                self.tasks[slot as usize] += 1;
+                self.start_session(bus, slot);
+                self.announce_end(bus);
+            }
+        }
+    }
+
+    /// A task of a slot has ended; after its last one it goes on.
+    pub(super) fn task_ended(&mut self, bus: &mut Bus, slot: u32) {
+        let left = &mut self.tasks[slot as usize];
+        *left = left.saturating_sub(1);
+        if *left == 0 {
+            self.next_tasks(bus, slot);
         }
     }
 
