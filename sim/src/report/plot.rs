@@ -24,8 +24,8 @@ use plotters::drawing::DrawingAreaErrorKind;
 
 pub use learning::{Learned, draw_learning};
 pub use page::Picture;
-pub use validation::draw_validation;
 pub use published::draw_published;
+pub use validation::draw_validation;
 
 use super::results::{Kind, Results};
 use crate::plan::results::PlanResults;
