@@ -84,8 +84,12 @@ fn poisson(estimates: &mut Estimates, lives: &[(Time, Time)], since: Time, end: 
 /// Users who pause for a share q of their time: `mean = users (1 - q)`, `variance = mean q`.
 fn users(estimates: &mut Estimates, lives: &[(Time, Time)], live: &Live, since: Time) {
     let count = lives.len();
-    let pausing = (live.variance / live.mean.max(1e-9)).min(0.9);
-    let by_pauses = if live.is_full() { 0.0 } else { (live.mean / (1.0 - pausing)).round() };
+    let pausing = live.variance / live.mean.max(1e-9);
+    // Pauses that come in bursts, as after a weight sync, would make too many of them.
+    let by_pauses = match live.is_full() || pausing >= FIXED {
+        true => 0.0,
+        false => (live.mean / (1.0 - pausing)).round(),
+    };
     let users = by_pauses.max(f64::from(live.most.max(1)));
     let setting = |key, value: String| Item::setting("users", NESTED, key, value, count);
     estimates.items.push(setting("kind", "\"users\"".to_owned()));
@@ -93,6 +97,10 @@ fn users(estimates: &mut Estimates, lives: &[(Time, Time)], live: &Live, since: 
     let pauses = between(lives, users as usize, since).values(Time::ZERO);
     if pauses.values.iter().any(|secs| *secs > 0.0) {
         estimates.law("pause between sessions", NESTED, "pause", Unit::Seconds, pauses);
+        estimates.note(
+            "which user begins which session is not known: the mean of the pauses between sessions \
+             is that of the record, their law only about so",
+        );
     }
 }
 
