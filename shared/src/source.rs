@@ -70,6 +70,10 @@ pub trait RunSource {
     fn reported(&self) -> Result<Vec<Reported>, SourceError>;
 }
 
+/// What sees a run as an observer of it does: the time, an input, the actions it caused, and the core
+/// after it.
+pub type Seen<'a> = dyn FnMut(Time, &Input, &[Action], &Scheduler) + 'a;
+
 /// Feeds the inputs of a run to a core. `each` sees what an observer of the run sees: the time, the
 /// input, the actions it caused, and the core after it. Returns the time of the last input.
 ///
@@ -77,10 +81,7 @@ pub trait RunSource {
 ///
 /// # Errors
 /// The run cannot be read to its end; `each` has seen what comes before.
-pub fn follow(
-    source: &dyn RunSource,
-    each: &mut dyn FnMut(Time, &Input, &[Action], &Scheduler),
-) -> Result<Time, SourceError> {
+pub fn follow(source: &dyn RunSource, each: &mut Seen<'_>) -> Result<Time, SourceError> {
     let mut core = source.core()?;
     let mut actions = Vec::new();
     source.inputs(&mut |at, input| {
