@@ -153,9 +153,10 @@ fn gamma(sample: &Sample, cells: &[Cell]) -> Result<Estimate, &'static str> {
     })
 }
 
-/// The ends, each somewhere in the step of the smallest and the largest count: where, follows from
-/// the share of values there. With fewer than ten, the interval is that of a continuous law, wider
-/// by the step: it holds in more than 90% of cases.
+/// The ends, each somewhere in the step of the smallest and the largest count. Of the values outside
+/// the other end's step, the share in this one is binomial, which says where the end is. With fewer
+/// than ten values in it, the interval is that of a continuous law, wider by the step: it holds in
+/// more than 90% of cases.
 fn uniform(sample: &Sample, cells: &[Cell]) -> Result<Estimate, &'static str> {
     let (count, first, last) = (sample.count, cells[0], cells[cells.len() - 1]);
     if !last.is_step() || !(first.is_step() || first.high == 0.5) {
@@ -172,25 +173,34 @@ fn uniform(sample: &Sample, cells: &[Cell]) -> Result<Estimate, &'static str> {
     }
     let range = low + inner + high;
     let law = Law::Uniform { min: first.high - low, max: last.low + high };
-    let end = |cell: Cell, most: f64| {
-        let further = most + (range + 1.0) * beyond(count);
+    // How far an end reaches into its step.
+    let reach = |cell: Cell, other: Cell, value: f64, most: f64| {
+        let furthest = most + (range + 1.0) * beyond(count);
         if cell.times < AT_END {
-            return (0.0, further);
+            return Parameter::new(value, 0.0, furthest);
         }
-        let share = jeffreys(cell.times, count);
-        ((share.low * range).min(most), (share.high * range).min(further))
+        let share = jeffreys(cell.times, count - other.times);
+        let of = |share: f64| inner * share / (1.0 - share);
+        Parameter::new(value, of(share.low).min(most), of(share.high).min(furthest))
     };
-    let (from, to) = end(first, most);
-    let min = Parameter::new(first.high - low, first.high - to, first.high - from).not_negative();
-    let (from, to) = end(last, 1.0);
-    let max = Parameter::new(last.low + high, last.low + from, last.low + to);
-    let middle = 0.5 * (min.value + max.value);
-    let width = 0.5 * (range * beyond(count)) + 0.5 * (min.high - min.low).min(1.0);
+    let (down, up) = (reach(first, last, low, most), reach(last, first, high, 1.0));
+    let middle = 0.5 * (first.high - low + last.low + high);
+    let (below, above) = if first.times.min(last.times) < AT_END {
+        let width = 0.5 * range * beyond(count) + 0.5;
+        (width, width)
+    } else {
+        let half = |down: f64, up: f64| 0.5 * (down * down + up * up).sqrt();
+        (half(down.high - low, high - up.low), half(low - down.low, up.high - high))
+    };
     Ok(Estimate {
         law,
         log_likelihood: log_likelihood(cells, &law),
-        parameters: vec![min, max],
-        mean: Parameter::new(middle, middle - width, middle + width).not_negative(),
+        parameters: vec![
+            Parameter::new(first.high - low, first.high - down.high, first.high - down.low)
+                .not_negative(),
+            Parameter::new(last.low + high, last.low + up.low, last.low + up.high),
+        ],
+        mean: Parameter::new(middle, middle - below, middle + above).not_negative(),
     })
 }
 
@@ -211,33 +221,64 @@ fn pareto(sample: &Sample, cells: &[Cell]) -> Result<Estimate, &'static str> {
         let values = cells.iter().fold(0.0, |sum, cell| sum + cell.times);
         maximum(likelihood, [libm::log(values / mean.max(1e-9))]).ok_or(FLAT)
     };
-    let share = 1.0 - first.times / count;
+    let depth = -libm::log1p(-first.times / count);
     let inner = from(first.high, others)?;
-    let min = first.high * libm::exp(libm::log(share) / libm::exp(inner.at[0]));
+    let min = first.high * libm::exp(-depth / libm::exp(inner.at[0]));
     let (min, peak) =
         if min > first.low { (min, inner) } else { (first.low, from(first.low, cells)?) };
     let alpha = libm::exp(peak.at[0]);
     // As exact as for continuous values, of as many as would tell as much.
     let worth = (1.0 / peak.covariance[0][0]).max(2.0);
     let end = |p: f64| alpha * gamma_quantile(p, worth - 1.0) / worth;
-    let (low, high) = (end(LOWER), end(UPPER));
-    if low <= 1.0 {
+    let alpha = Parameter::new(alpha, end(LOWER), end(UPPER));
+    if alpha.low <= 1.0 {
         return Err("its mean could be infinite");
     }
-    let law = Law::Pareto { min, alpha };
-    let at = |share: f64| first.high * libm::exp(libm::log(share) / alpha);
-    let end = if first.times < AT_END {
-        let lowest = (first.low * libm::exp(-beyond(count) / alpha)).min(min);
-        Parameter::new(min, lowest, first.high)
+    let law = Law::Pareto { min, alpha: alpha.value };
+    let lowest = (first.low * libm::exp(-beyond(count) / alpha.value)).min(min);
+    let (end, mean) = if first.times < AT_END {
+        let of = |alpha: f64| min * alpha / (alpha - 1.0);
+        let mean = Parameter::new(of(alpha.value), of(alpha.high), of(alpha.low));
+        (Parameter::new(min, lowest, first.high), mean)
     } else {
-        let below = jeffreys(first.times, count);
-        Parameter::new(min, at(1.0 - below.high).max(first.low), at(1.0 - below.low))
+        let share = jeffreys(first.times, count);
+        let depth = Parameter::new(depth, -libm::log1p(-share.low), -libm::log1p(-share.high));
+        let Parameter { value, low, high } = least_of_pareto(first.high, depth, alpha);
+        let end = Parameter::new(min, low.max(lowest), high);
+        (end, mean_of_pareto(first.high, depth, alpha, min / value))
     };
-    let mean = |alpha: f64| min * alpha / (alpha - 1.0);
     Ok(Estimate {
         law,
         log_likelihood: log_likelihood(cells, &law),
-        parameters: vec![end, Parameter::new(alpha, low, high)],
-        mean: Parameter::new(mean(alpha), mean(high), mean(low)),
+        parameters: vec![end, alpha],
+        mean,
     })
+}
+
+/// Where the smallest step ends at `top`, and `e^-depth` of all values are above it: the smallest
+/// value is `top e^(-depth / alpha)`. The two intervals are independent, and their parts of the
+/// error are added as squares (Zou and Donner, Construction of confidence limits about effect
+/// measures, 2008).
+fn least_of_pareto(top: f64, depth: Parameter, alpha: Parameter) -> Parameter {
+    let ratio = depth.value / alpha.value;
+    let part = |near: f64, far: f64| libm::log(far / near) * libm::log(far / near);
+    let more = (part(depth.value, depth.high) + part(alpha.value, alpha.low)).sqrt();
+    let less = (part(depth.value, depth.low) + part(alpha.value, alpha.high)).sqrt();
+    let at = |ratio: f64| top * libm::exp(-ratio);
+    Parameter::new(at(ratio), at(ratio * libm::exp(more)), at(ratio * libm::exp(-less)))
+}
+
+/// The mean likewise; `factor` corrects a smallest value that was held within its step.
+fn mean_of_pareto(top: f64, depth: Parameter, alpha: Parameter, factor: f64) -> Parameter {
+    let log = |depth: f64, alpha: f64| libm::log(alpha / (alpha - 1.0)) - depth / alpha;
+    let value = log(depth.value, alpha.value);
+    let by_alpha = [alpha.low, alpha.high].map(|alpha| log(depth.value, alpha) - value);
+    let by_depth = [depth.low, depth.high].map(|depth| log(depth, alpha.value) - value);
+    let reach = |sign: f64| {
+        let most = |parts: [f64; 2]| (sign * parts[0]).max(sign * parts[1]).max(0.0);
+        let (first, second) = (most(by_alpha), most(by_depth));
+        (first * first + second * second).sqrt()
+    };
+    let at = |log: f64| factor * top * libm::exp(log);
+    Parameter::new(at(value), at(value - reach(-1.0)), at(value + reach(1.0)))
 }

@@ -65,17 +65,18 @@ fn derivatives<const D: usize>(
         of(&to)
     };
     let (mut gradient, mut curvature) = ([0.0; D], [[0.0; D]; D]);
+    let pairs = (0..D).flat_map(|d| (0..d).map(move |e| (d, e)));
     for d in 0..D {
         let (up, down) = (moved(&[(d, 1.0)]), moved(&[(d, -1.0)]));
         gradient[d] = (up - down) / (2.0 * STEP);
         curvature[d][d] = (2.0 * value - up - down) / (STEP * STEP);
-        for e in 0..d {
-            let twist = moved(&[(d, 1.0), (e, 1.0)]) + moved(&[(d, -1.0), (e, -1.0)])
-                - moved(&[(d, 1.0), (e, -1.0)])
-                - moved(&[(d, -1.0), (e, 1.0)]);
-            curvature[d][e] = -twist / (4.0 * STEP * STEP);
-            curvature[e][d] = curvature[d][e];
-        }
+    }
+    for (d, e) in pairs {
+        let twist = moved(&[(d, 1.0), (e, 1.0)]) + moved(&[(d, -1.0), (e, -1.0)])
+            - moved(&[(d, 1.0), (e, -1.0)])
+            - moved(&[(d, -1.0), (e, 1.0)]);
+        curvature[d][e] = -twist / (4.0 * STEP * STEP);
+        curvature[e][d] = curvature[d][e];
     }
     (gradient, curvature)
 }

@@ -12,9 +12,8 @@ pub(super) struct Cell {
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Start<'m> {
     /// From the values, with a floor or without.
-    Guess {
-        has_floor: bool,
-    },
+    Guess { has_floor: bool },
+    /// Near another, of resampled values: only their spread matters.
     From(&'m Model),
 }
 
@@ -55,6 +54,10 @@ impl Model {
             Start::From(model) => model.clone(),
         };
         let mut misfit = model.misfit(cells);
+        let close = match start {
+            Start::Guess { .. } => 1e-11,
+            Start::From(_) => 1e-8,
+        };
         for _ in 0..MOST_ROUNDS {
             let step = Step::towards_best(&model, cells);
             let mut share = (LONGEST / step.longest()).min(1.0);
@@ -69,7 +72,7 @@ impl Model {
                 share *= 0.5;
             }
             let Some((next, there)) = better else { break };
-            let done = misfit - there <= 1e-10 * (1.0 + misfit.abs());
+            let done = misfit - there <= close * (1.0 + misfit.abs());
             (model, misfit) = (next, there);
             if done {
                 break;
@@ -191,8 +194,8 @@ impl Step {
         for part in parts {
             for row in 0..2 {
                 gradient[row] -= over(part, part.with[row] * part.gradient);
-                for column in 0..2 {
-                    information[row][column] -= over(part, part.with[row] * part.with[column]);
+                for (value, with) in information[row].iter_mut().zip(part.with) {
+                    *value -= over(part, part.with[row] * with);
                 }
             }
         }
