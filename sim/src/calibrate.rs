@@ -12,6 +12,7 @@
 pub mod column;
 pub mod estimate;
 pub mod fit;
+pub mod json;
 pub mod measured;
 pub mod series;
 

@@ -1,11 +1,10 @@
 //! What was fitted, a row each.
 
 use comfy_table::Cell;
-use headway_sim::calibrate::Calibrated;
 use headway_sim::calibrate::estimate::Item;
+use headway_sim::calibrate::{Calibrated, json};
 use headway_sim::report::csv::Csv;
 use headway_sim::report::number;
-use serde_json::{Value, json};
 
 use super::{empty, right, written_out};
 use crate::failure::Failure;
@@ -15,7 +14,7 @@ use crate::options::Format;
 pub(crate) fn calibrated(found: &Calibrated, format: Format) -> Result<String, Failure> {
     match format {
         Format::Table => Ok(table(&found.items)),
-        Format::Json => Ok(format!("{:#}\n", document(found))),
+        Format::Json => Ok(format!("{:#}\n", json::document(found))),
         Format::Csv => {
             let bytes = csv(&found.items).to_bytes().map_err(Failure::broken)?;
             String::from_utf8(bytes).map_err(Failure::broken)
@@ -90,32 +89,4 @@ fn csv(items: &[Item]) -> Csv {
         }
     }
     csv
-}
-
-fn document(found: &Calibrated) -> Value {
-    let number = |value: Option<f64>| number::json(value);
-    let items = found.items.iter().filter(|item| item.family != "setting").map(|item| {
-        let parameters: Vec<Value> = item
-            .parameters
-            .iter()
-            .map(|(key, parameter)| {
-                let [value, low, high] =
-                    [parameter.value, parameter.low, parameter.high].map(|n| number(Some(n)));
-                json!({"key": key, "value": value, "low": low, "high": high})
-            })
-            .collect();
-        json!({
-            "what": item.what,
-            "table": item.table,
-            "law": item.family,
-            "parameters": parameters,
-            "count": item.count,
-            "cut": item.cut,
-            "mean": number(item.mean()),
-            "distance": number(item.distance.map(|distance| distance.0)),
-            "p_value": number(item.distance.map(|distance| distance.1)),
-            "r_squared": number(item.r_squared),
-        })
-    });
-    json!({"fitted": items.collect::<Vec<_>>(), "notes": found.notes})
 }

