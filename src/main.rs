@@ -17,11 +17,7 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
-<<<<<<< HEAD
 use commands::{calibrate, compare, import, plan, plot, replay, simulate, sweep, validate};
-=======
-use commands::{calibrate, compare, import, plan, plot, replay, simulate, sweep};
->>>>>>> calibrate
 #[cfg(feature = "live")]
 use commands::{check, doctor, environment, run};
 use failure::Failure;
