@@ -285,7 +285,7 @@ fn reported_ratios_are_compared_with_the_mean_over_steps_and_scored_against_the_
     let good = row(&validation, 0, name);
     assert!((good.measured.unwrap() - other).abs() < 1e-3, "{:?}", good.measured);
     assert_eq!(good.is_within(), Some(true), "{good:?}");
-    assert_eq!(missed(&validation, 1), [name]);
+    assert!(missed(&validation, 1).contains(&name), "{:?}", missed(&validation, 1));
     let scores = at(&runs[..1]).scores;
     let [score] = &scores[..] else { panic!("{scores:?}") };
     assert!(score.predicted < 0.5 * score.baseline.unwrap(), "{score:?}");
