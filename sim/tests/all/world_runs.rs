@@ -7,7 +7,7 @@ use headway_shared::time::Time;
 use headway_sim::run::{Ended, RunFailure, RunOptions, RunResult, simulate};
 use headway_sim::scenario::Scenario;
 
-use super::world_support::{SESSIONS, SLOTS, load, load_shipped};
+use super::world_support::{SESSIONS, SLOTS, load};
 
 fn run(scenario: &Scenario) -> RunResult {
     simulate(scenario, 0, RunOptions::default()).unwrap()
@@ -124,38 +124,3 @@ fn the_judge_bounds_the_run_as_its_warning_says() {
     }
 }
 
-/// The closed form of the mean staleness: see the scenario's description.
-fn closed_form(slots: f64, batch: f64, queue: f64, rho: f64, longest: f64) -> f64 {
-    if rho < 1.0 {
-        slots * longest / batch + rho
-    } else {
-        slots * longest / (rho * batch) + (2.0 * queue + rho - 1.0) / (2.0 * rho)
-    }
-}
-
-#[test]
-fn applied_compute_comes_out_as_its_closed_form_says() {
-    let rows = [
-        (120.0, 240.0, 2.0, 0.63, 1.42),
-        (240.0, 120.0, 2.0, 0.92, 1.43),
-        (128.0, 128.0, 2.0, 1.07, 1.44),
-        (240.0, 120.0, 1.0, 0.86, 1.42),
-        (120.0, 120.0, 1.0, 0.67, 1.42),
-        (128.0, 128.0, 1.0, 1.14, 1.45),
-    ];
-    let (scenario, _) = load_shipped("applied-compute");
-    assert_eq!(scenario.cases.len(), rows.len());
-    for (case, (slots, batch, queue, rho, longest)) in scenario.cases.iter().zip(rows) {
-        let mut set = case.set.clone();
-        set.push("scenario.steps=700".to_owned());
-        let (scenario, _) = scenario.with_sets(&set).unwrap();
-        let simulated = run(&scenario).summary.get("staleness_head_mean").unwrap();
-        let expected = closed_form(slots, batch, queue, rho, longest);
-        let allowed = 0.03 * expected + 0.05;
-        assert!(
-            (simulated - expected).abs() < allowed,
-            "{}: {simulated} instead of {expected}",
-            case.name
-        );
-    }
-}
