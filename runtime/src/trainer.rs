@@ -88,7 +88,8 @@ pub enum TrainerCommand {
         version: LearnerVersion,
     },
     /// Write a checkpoint now, under the version that the last step made, or that of the checkpoint
-    /// it began with. Ends with [`TrainerEvent::Checkpointed`].
+    /// it began with. Ends with [`TrainerEvent::Checkpointed`] or
+    /// [`TrainerEvent::NotCheckpointed`].
     Checkpoint,
     /// End the thread.
     Shutdown,
@@ -142,6 +143,8 @@ pub enum TrainerEvent {
         /// The version.
         version: LearnerVersion,
     },
+    /// The checkpoint that was asked for could not be written, or there is no place for any.
+    NotCheckpointed,
     /// The trainer is gone: the step and the export in flight have failed. Sent by [`spawn`] when
     /// the thread ends.
     Down,

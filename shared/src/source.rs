@@ -70,17 +70,18 @@ pub trait RunSource {
     fn reported(&self) -> Result<Vec<Reported>, SourceError>;
 }
 
-/// What follows a run: it sees the time, an input, the actions it caused, and the core after it.
-pub type Follower<'a> = dyn FnMut(Time, &Input, &[Action], &Scheduler) + 'a;
+/// What sees a run as an observer of it does: the time, an input, the actions it caused, and the core
+/// after it.
+pub type Seen<'a> = dyn FnMut(Time, &Input, &[Action], &Scheduler) + 'a;
 
-/// Feeds the inputs of a run to a core. `each` sees what an observer of the run sees. Returns the time of
-/// the last input.
+/// Feeds the inputs of a run to a core. `each` sees what an observer of the run sees: the time, the
+/// input, the actions it caused, and the core after it. Returns the time of the last input.
 ///
 /// Decisions are not compared with those of the record: [`replay`](crate::replay) does that.
 ///
 /// # Errors
 /// The run cannot be read to its end; `each` has seen what comes before.
-pub fn follow(source: &dyn RunSource, each: &mut Follower<'_>) -> Result<Time, SourceError> {
+pub fn follow(source: &dyn RunSource, each: &mut Seen<'_>) -> Result<Time, SourceError> {
     let mut core = source.core()?;
     let mut actions = Vec::new();
     source.inputs(&mut |at, input| {

@@ -298,7 +298,8 @@ async fn a_cache_of_older_weights_is_mixing() {
     let setup = Setup {
         training: "max_head_off_policyness = 4",
         serving: "sync_mode = \"in_flight\"\nkv_on_sync = \"keep\"",
-        tokens: 48,
+        // Weights change several times while a turn is generated.
+        tokens: 160,
         ..HEALTHY
     };
     let (_, diagnosis) = setup.diagnose(dir.path()).await;

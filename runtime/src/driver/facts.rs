@@ -175,6 +175,7 @@ impl Driver {
                 self.feed(&Input::Checkpointed { version });
                 self.checkpointed();
             }
+            TrainerEvent::NotCheckpointed => self.checkpointed(),
             TrainerEvent::Down => self.trainer_down(),
         }
     }

@@ -53,7 +53,7 @@ impl Driver {
         self.ending.filter(|ending| ending.stage != Stage::Committing).map(|e| e.deadline)
     }
 
-    /// The trainer has written a checkpoint.
+    /// The trainer has written a checkpoint, or says that there will be none.
     pub(super) fn checkpointed(&mut self) {
         if let Some(ending) = &mut self.ending
             && ending.stage == Stage::Checkpointing

@@ -153,15 +153,17 @@ impl TchTrainer {
                 })
             }
             TrainerCommand::Checkpoint => {
-                let Some(folder) = self.checkpoints.as_deref() else { return Ok(None) };
+                let Some(folder) = self.checkpoints.as_deref() else {
+                    return Ok(Some(TrainerEvent::NotCheckpointed));
+                };
                 let version = learner.version;
-                match checkpoint::write(folder, learner, &self.probe) {
-                    Ok(()) => Some(TrainerEvent::Checkpointed { version }),
+                Some(match checkpoint::write(folder, learner, &self.probe) {
+                    Ok(()) => TrainerEvent::Checkpointed { version },
                     Err(error) => {
                         tracing::error!(target: "headway", "no checkpoint of {version}: {error}");
-                        None
+                        TrainerEvent::NotCheckpointed
                     }
-                }
+                })
             }
             TrainerCommand::Shutdown => None,
         })

@@ -31,6 +31,8 @@ const FEWEST: usize = 20;
 /// A speed is told from 1 only where the overlap differs by this between turns (standard deviation
 /// of its share).
 const SPREAD: f64 = 0.02;
+/// A speed nearer to 1 than this is 1.
+const SLOWER: f64 = 0.005;
 /// Prefill below this share of the decoding time is no time.
 const NO_PREFILL: f64 = 0.002;
 /// A replica that turns wait for, with its largest batch, for a larger share of the time is full.
@@ -104,7 +106,7 @@ pub(super) fn decode(measured: &Measured, since: Time, recompute: bool) -> Optio
     let mut spread = jackknife(&rows, used, law);
     // A speed that may as well be 1 is 1.
     for at in [2, 3] {
-        if used[at] && spread[at].low <= 0.0 {
+        if used[at] && (spread[at].low <= 0.0 || law[at] < SLOWER) {
             used[at] = false;
             law = constrained(&Sums::of(&rows, None), &mut used)?;
             spread = jackknife(&rows, used, law);

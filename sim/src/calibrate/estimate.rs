@@ -241,10 +241,11 @@ fn constant(
         Unit::Count => ("value", number(mean.round())),
     };
     let parameter = Parameter { value: mean, low, high };
+    let count = values.len();
     Item {
+        observed: values,
         values: vec![(key, format!("{{ kind = \"constant\", {name} = {value} }}"))],
         parameters: vec![(format!("{table}.{key}.{name}"), parameter)],
-        observed: values.clone(),
-        ..Item::number(what, table, key, "constant", parameter, values.len())
+        ..Item::number(what, table, key, "constant", parameter, count)
     }
 }

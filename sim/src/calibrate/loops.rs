@@ -32,7 +32,9 @@ pub(super) fn trainer(estimates: &mut Estimates, measured: &Measured, since: Tim
         }
     }
     let along = line(&tokens, &secs).ok();
-    if let Some(found) = along.as_ref().filter(|line| line.r_squared >= MOST_OF_IT) {
+    if let Some(found) =
+        along.as_ref().filter(|line| line.r_squared >= MOST_OF_IT && line.slope.low > 0.0)
+    {
         estimates.items.push(step_line(found, &secs));
         return;
     }

@@ -16,6 +16,14 @@ use crate::calibrate::series::{Series, seconds};
 /// it is q of the mean.
 const FIXED: f64 = 0.6;
 
+/// And where it is within so much of the most that there ever were,
+const NEAR: f64 = 0.98;
+/// for so much of the time in both halves of the record: independent arrivals touch their maximum for
+/// a moment, and a crowd that grows in the second half.
+const OFTEN: f64 = 0.02;
+/// Of fewer the maximum is no sign.
+const FEW: u32 = 8;
+
 const NESTED: &str = "world.clients.arrivals";
 
 /// Adds `arrivals`, or for hosted environments `slots`.
@@ -39,7 +47,7 @@ pub(super) fn arrivals(
     let fixed = match choice {
         Choice::Users => true,
         Choice::Poisson | Choice::Replay => false,
-        Choice::Seen => dispersion < FIXED,
+        Choice::Seen => dispersion < FIXED || live.is_full(),
     };
     if choice == Choice::Replay {
         return replay(estimates, &lives);
@@ -51,9 +59,11 @@ pub(super) fn arrivals(
     if choice == Choice::Seen {
         estimates.note(format!(
             "arrivals: {kind}, since the number of live sessions has a variance of {} of its mean \
-             ({}); --clients {other} says otherwise",
+             ({}), and is about its most ({}) for {}% of the time; --clients {other} says otherwise",
             number((dispersion * 100.0).round() / 100.0),
             number((live.mean * 10.0).round() / 10.0),
+            live.most,
+            number((live.full * 1000.0).round() / 10.0),
         ));
     }
     match fixed {
@@ -74,14 +84,23 @@ fn poisson(estimates: &mut Estimates, lives: &[(Time, Time)], since: Time, end: 
 /// Users who pause for a share q of their time: `mean = users (1 - q)`, `variance = mean q`.
 fn users(estimates: &mut Estimates, lives: &[(Time, Time)], live: &Live, since: Time) {
     let count = lives.len();
-    let pausing = (live.variance / live.mean.max(1e-9)).min(0.9);
-    let users = (live.mean / (1.0 - pausing)).round().max(f64::from(live.most.max(1)));
+    let pausing = live.variance / live.mean.max(1e-9);
+    // Pauses that come in bursts, as after a weight sync, would make too many of them.
+    let by_pauses = match live.is_full() || pausing >= FIXED {
+        true => 0.0,
+        false => (live.mean / (1.0 - pausing)).round(),
+    };
+    let users = by_pauses.max(f64::from(live.most.max(1)));
     let setting = |key, value: String| Item::setting("users", NESTED, key, value, count);
     estimates.items.push(setting("kind", "\"users\"".to_owned()));
     estimates.items.push(setting("users", number(users)));
     let pauses = between(lives, users as usize, since).values(Time::ZERO);
     if pauses.values.iter().any(|secs| *secs > 0.0) {
         estimates.law("pause between sessions", NESTED, "pause", Unit::Seconds, pauses);
+        estimates.note(
+            "which user begins which session is not known: the mean of the pauses between sessions \
+             is that of the record, their law only about so",
+        );
     }
 }
 
@@ -129,9 +148,15 @@ struct Live {
     most: u32,
     mean: f64,
     variance: f64,
+    /// The share of the time in which about the most were there, in the half in which that is less.
+    full: f64,
 }
 
 impl Live {
+    fn is_full(&self) -> bool {
+        self.full > OFTEN && self.most >= FEW
+    }
+
     fn of(lives: &[(Time, Time)], since: Time, end: Time) -> Self {
         let times: BTreeSet<Time> =
             lives.iter().flat_map(|(from, to)| [*from, *to]).filter(|at| *at > since).collect();
@@ -141,6 +166,7 @@ impl Live {
         ends.sort_unstable();
         let (mut sum, mut squares, mut total) = (0.0, 0.0, 0.0);
         let (mut from, mut most) = (since, 0);
+        let mut spans: Vec<(f64, f64)> = Vec::new();
         for to in times.into_iter().chain([end]) {
             // Those that end at this instant are no longer there, those that begin are.
             let begun = starts.partition_point(|at| *at <= from);
@@ -150,11 +176,19 @@ impl Live {
                 (sum, squares, total) =
                     (sum + live * secs, squares + live * live * secs, total + secs);
                 most = most.max(live as u32);
+                spans.push((live, secs));
             }
             from = to;
         }
         let mean = if total > 0.0 { sum / total } else { 0.0 };
         let variance = if total > 0.0 { (squares / total - mean * mean).max(0.0) } else { 0.0 };
-        Self { most, mean, variance }
+        let (mut at, mut halves) = (0.0, [0.0; 2]);
+        for (live, secs) in spans {
+            let near = live >= NEAR * f64::from(most);
+            halves[usize::from(2.0 * at > total)] += if near { secs } else { 0.0 };
+            at += secs;
+        }
+        let full = halves[0].min(halves[1]) / (0.5 * total).max(1e-12);
+        Self { most, mean, variance, full }
     }
 }

@@ -131,7 +131,8 @@ mod tests {
     #[test]
     fn small_groups_tell_nothing() {
         let mut pair = Group::default();
-        (pair.add(1), pair.add(0));
+        pair.add(1);
+        pair.add(0);
         assert_eq!(prompts(&[pair; 100]), None);
     }
 }

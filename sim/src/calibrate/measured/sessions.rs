@@ -230,7 +230,9 @@ impl Sessions {
         let Some(session) = self.of(request) else { return };
         session.until = now;
         session.refused = reason != Refusal::Ended;
-        let again = session.turns.last().filter(|turn| turn.last && reason != Refusal::Ended);
+        // Of the first turn it cannot be told: a mate of the same group asks for the same.
+        let goes_on = session.turns.len() > 1 && reason != Refusal::Ended;
+        let again = session.turns.last().filter(|turn| turn.last && goes_on);
         let key = again.map(|turn| (turn.group, turn.prompt));
         session.phase = match reason {
             Refusal::Ended => Phase::Cut,

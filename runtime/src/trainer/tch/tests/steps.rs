@@ -334,10 +334,9 @@ fn a_step_that_fails_leaves_everything_as_it_was() {
 }
 
 #[test]
-fn a_trainer_without_a_place_for_checkpoints_writes_none() {
+fn a_trainer_without_a_place_for_checkpoints_writes_none_and_says_so() {
     let (mut bench, _) = Bench::start(trainer());
-    bench.link.commands.blocking_send(TrainerCommand::Checkpoint).unwrap();
-    let _ = bench.weights(); // the next event is the export's
+    assert_eq!(bench.tell(TrainerCommand::Checkpoint), TrainerEvent::NotCheckpointed);
     bench.link.commands.blocking_send(TrainerCommand::Shutdown).unwrap();
     assert_eq!(bench.hear(), TrainerEvent::Down);
 }
