@@ -106,3 +106,58 @@ fn readings(reported: &[Reported], names: [&str; 4]) -> BTreeMap<(u64, u32), Rea
     };
     values.into_iter().filter_map(reading).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use headway_shared::id::StepId;
+
+    use super::*;
+    use crate::kernel::math::normal_quantile;
+
+    /// Reports of the tokens of one step and age, all of one size.
+    fn report(names: [&str; 4], step: u32, k: u32, square: f64) -> Vec<Reported> {
+        let root = libm::sqrt(square);
+        let values = [square, 0.75 * root, libm::exp(2.4 * root), 200.0];
+        let of = |(name, value): (&str, f64)| Reported {
+            step: StepId(u64::from(step)),
+            name: name.to_owned(),
+            staleness: Some(k),
+            value,
+        };
+        names.into_iter().zip(values).map(of).collect()
+    }
+
+    #[test]
+    fn what_a_step_trained_counts_as_a_probe_of_its_age_and_not_twice() {
+        let mut probes = Vec::new();
+        let mut trained = Vec::new();
+        for step in 0..60 {
+            // All parts of the normal law, in another order.
+            let normal = normal_quantile((f64::from(step * 37 % 60) + 0.5) / 60.0);
+            let factor = libm::exp(0.6 * normal);
+            let at = |k: u32| 1e-14 + 0.003 * factor * libm::pow(f64::from(k), 1.5);
+            if step % 5 == 0 {
+                (0..6).for_each(|k| probes.extend(report(PROBE, step, k, at(k))));
+            }
+            // On policy nothing is told but the floor, which is the probe's.
+            trained.extend(report(TRAINED, step, step % 2, at(step % 2)));
+        }
+        let number = |reported: &[Reported], key: &str| {
+            let mut estimates = Estimates::default();
+            drift(&mut estimates, reported, "a run");
+            let path = format!("world.drift.{key}");
+            let of = |item: &Item| item.parameters.iter().any(|(known, _)| *known == path);
+            let item = estimates.items.iter().find(|item| of(item)).unwrap();
+            (item.count, item.parameters[0].1)
+        };
+        assert_eq!(number(&probes, "a").0, 12);
+        let both = [probes, trained].concat();
+        // 30 steps are of age 1, and 6 of these have a probe.
+        let (count, spread) = number(&both, "step_spread");
+        assert_eq!(count, 12 + 24);
+        assert!(spread.holds(0.6) && spread.low > 0.3, "{spread:?}");
+        let mut none = Estimates::default();
+        drift(&mut none, &report(TRAINED, 1, 1, 0.01), "a run");
+        assert!(none.items.is_empty() && none.notes[0].contains("no lag probe"));
+    }
+}

@@ -15,9 +15,8 @@ const MOST: f64 = 3.0;
 /// What one step tells.
 #[derive(Clone, Copy, Debug)]
 struct Step {
-    /// The mean over its distances of the squared residual, and of what sampling adds to it.
-    square: f64,
-    sampling: f64,
+    /// The mean over its distances of the squared residual, less what sampling adds to it.
+    excess: f64,
     /// How much it counts.
     weight: f64,
     stretch: usize,
@@ -33,7 +32,7 @@ struct Step {
 /// The interval is from 400 resamples of whole steps, those of each stretch from itself. Tokens of a
 /// step that are not independent of each other (those of a group) make steps differ: that is in it.
 pub fn step_spread(points: &[ProbePoint], fit: &DriftFit, kurtosis: f64) -> Option<Parameter> {
-    let (steps, lost) = steps(points, fit, kurtosis)?;
+    let steps = steps(points, fit, kurtosis)?;
     let key = Key::new(0, Digest::of(b"step spread"), 0);
     let mut by_stretch: BTreeMap<usize, Vec<Step>> = BTreeMap::new();
     for step in &steps {
@@ -45,32 +44,42 @@ pub fn step_spread(points: &[ProbePoint], fit: &DriftFit, kurtosis: f64) -> Opti
         for of in by_stretch.values() {
             drawn.extend((0..of.len()).map(|_| of[stream.below(of.len() as u64) as usize]));
         }
-        spread(&drawn, &lost)
+        spread(&drawn)
     });
     let widening = widening(steps.len() as f64, by_stretch.len() as f64);
-    let found = interval(resampled.collect(), spread(&steps, &lost), widening);
+    let found = interval(resampled.collect(), spread(&steps), widening);
     let Parameter { value, low, high } = found.not_negative();
     Some(Parameter { value: value.min(MOST), low: low.min(MOST), high: high.min(MOST) })
 }
 
-fn spread(steps: &[Step], lost: &[f64]) -> f64 {
+/// How far a value is from the fit.
+#[derive(Clone, Copy, Debug)]
+struct Residual {
+    /// The distance.
+    k: u32,
+    /// Of logarithms.
+    log: f64,
+    /// The variance that it has by sampling.
+    sampling: f64,
+}
+
+fn spread(steps: &[Step]) -> f64 {
     let (sum, weight) = steps.iter().fold((0.0, 0.0), |(sum, weight), step| {
-        let excess = step.square * lost[step.stretch] - step.sampling;
-        (sum + step.weight * excess, weight + step.weight)
+        (sum + step.weight * step.excess, weight + step.weight)
     });
     libm::sqrt((sum / weight).max(0.0))
 }
 
-/// The steps, and by stretch what a square about the mean is to be multiplied by.
-fn steps(points: &[ProbePoint], fit: &DriftFit, kurtosis: f64) -> Option<(Vec<Step>, Vec<f64>)> {
+/// What the steps tell that are not the only one of their stretch at all their distances.
+fn steps(points: &[ProbePoint], fit: &DriftFit, kurtosis: f64) -> Option<Vec<Step>> {
     let laws: Vec<f64> = std::iter::once(fit.a.value)
         .chain(fit.windows.iter().map(|window| window.a.value))
         .collect();
     let stretch =
         |step: u32| fit.windows.iter().take_while(|window| window.from_step <= step).count();
     let floor = fit.sigma0.value * fit.sigma0.value;
-    // (distance, residual, sampling variance) by stretch and step.
-    let mut all: BTreeMap<(usize, u32), Vec<(u32, f64, f64)>> = BTreeMap::new();
+    // By stretch and step.
+    let mut all: BTreeMap<(usize, u32), Vec<Residual>> = BTreeMap::new();
     let mut means: BTreeMap<(usize, u32), [f64; 2]> = BTreeMap::new();
     for point in points.iter().filter(|point| point.k > 0 && point.log_square > floor) {
         let place = stretch(point.step);
@@ -80,36 +89,35 @@ fn steps(points: &[ProbePoint], fit: &DriftFit, kurtosis: f64) -> Option<(Vec<St
         }
         let residual = libm::log((point.log_square - floor) / moved);
         let sampling = (kurtosis - 1.0).max(0.0) / point.tokens;
-        all.entry((place, point.step)).or_default().push((point.k, residual, sampling));
+        all.entry((place, point.step)).or_default().push(Residual {
+            k: point.k,
+            log: residual,
+            sampling,
+        });
         let mean = means.entry((place, point.k)).or_default();
         mean[0] += residual;
         mean[1] += 1.0;
     }
-    let mut counts = vec![0.0; laws.len()];
     let steps: Vec<Step> = all
         .iter()
-        .map(|(&(place, _), values)| {
-            counts[place] += 1.0;
-            let (mut square, mut sampling) = (0.0, 0.0);
-            for &(k, residual, own) in values {
-                let [sum, count] = means[&(place, k)];
-                let off = residual - sum / count;
-                square += off * off;
-                sampling += own;
+        .filter_map(|(&(place, _), values)| {
+            let (mut square, mut sampling, mut told) = (0.0, 0.0, 0.0);
+            for residual in values {
+                let [sum, count] = means[&(place, residual.k)];
+                // One value is its own mean.
+                if count > 1.0 {
+                    let off = residual.log - sum / count;
+                    square += off * off * count / (count - 1.0);
+                    sampling += residual.sampling;
+                    told += 1.0;
+                }
             }
-            let count = values.len() as f64;
-            Step {
-                square: square / count,
-                sampling: sampling / count,
-                weight: libm::sqrt(laws[place]),
-                stretch: place,
-            }
+            let weight = libm::sqrt(laws[place]);
+            let excess = (square - sampling) / told;
+            (told > 0.0).then_some(Step { excess, weight, stretch: place })
         })
-        .filter(|step| step.weight > 0.0)
         .collect();
-    let lost = counts.iter().map(|&count| if count > 1.0 { count / (count - 1.0) } else { 0.0 });
-    let lost: Vec<f64> = lost.collect();
-    steps.iter().any(|step| lost[step.stretch] > 0.0).then_some((steps, lost))
+    (!steps.is_empty()).then_some(steps)
 }
 
 #[cfg(test)]
