@@ -62,8 +62,8 @@ pub const FLOOR_IN_PROCESS: f64 = 0.001;
 pub const MOST: f64 = 0.5;
 
 /// How far the mean of the ratios may be from 1, as a share of `1 - exp(-spread²)`: 0 for the ratio
-/// of two policies, 0.5 and more where labels are wrong.
-pub const OFF_ONE: f64 = 0.25;
+/// of two policies, 0.24 and more where labels are wrong.
+pub const OFF_ONE: f64 = 0.15;
 
 /// It has to be so many standard errors from 1, too.
 pub const STANDARD_ERRORS: f64 = 4.0;
