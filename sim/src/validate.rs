@@ -27,7 +27,7 @@ pub use figures::{FIGURES, Figure, Group};
 pub use interval::{COVERAGE, Prediction, central, one_more, predict, score};
 pub use laws::{Laws, METRICS as LAWS};
 pub use measure::{MeasureError, Measured, Ratio, measure};
-pub use results::{Compared, Row, Score, Sum, Validation};
+pub use results::{Compared, RATIO_RESOLUTION, Row, Score, Sum, Validation};
 pub use tolerance::{Tolerance, ToleranceError, Tolerances};
 
 use crate::run::{Ended, RunFailure, RunOptions, RunResult, simulate};

@@ -1,40 +1,52 @@
-//! The drift of a policy from the lag probe of its trainer.
+//! The drift of a policy, from what its train steps reported and the lag probe of its trainer.
+
+mod shape;
 
 use std::collections::BTreeMap;
-use std::f64::consts::FRAC_PI_2;
 
 use headway_shared::source::Reported;
 
 use super::estimate::{Estimates, Item, number};
-use super::fit::{ProbePoint, drift as fit_drift};
-use crate::drift::Tokens;
+use super::fit::{ProbePoint, drift as fit_drift, step_spread};
 
 const TABLE: &str = "world.drift";
-/// What a probe reports, by the versions between the two policies.
-const NAMES: [&str; 3] = ["probe_log_square", "probe_log_abs", "probe_tokens"];
+/// What is reported of log-ratios, by the versions between the two policies: by a lag probe, and by
+/// every train step of the tokens that it trained.
+const PROBE: [&str; 4] = ["probe_log_square", "probe_log_abs", "probe_p99", "probe_tokens"];
+const TRAINED: [&str; 4] = [
+    "learner_rollout_log_square",
+    "learner_rollout_log_abs",
+    "learner_rollout_p99",
+    "learner_rollout_tokens",
+];
+
+/// What was reported of one step's tokens that are so many versions old.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Reading {
+    point: ProbePoint,
+    /// The mean size of the log-ratio.
+    abs: f64,
+    /// The 99th percentile of the ratio.
+    p99: f64,
+}
 
 /// Adds `[world.drift]`, where the record has lag probes.
 pub(super) fn drift(estimates: &mut Estimates, reported: &[Reported], from: &str) {
-    let mut probes: BTreeMap<(u64, u32), [Option<f64>; 3]> = BTreeMap::new();
-    for Reported { step, name, staleness, value } in reported {
-        if let (Some(at), Some(k)) = (NAMES.iter().position(|known| known == name), staleness) {
-            probes.entry((step.0, *k)).or_default()[at] = Some(*value);
-        }
-    }
-    let points: Vec<ProbePoint> = probes
-        .iter()
-        .filter_map(|(&(step, k), [square, _, tokens])| {
-            let step = u32::try_from(step).ok()?;
-            Some(ProbePoint { step, k, log_square: (*square)?, tokens: (*tokens)? })
-        })
-        .collect();
-    if points.is_empty() {
+    let probes = readings(reported, PROBE);
+    if probes.is_empty() {
         estimates.note(
             "no drift: the record has no lag probe (a simulated one never has; the trainer `tch` \
              runs it every few steps)",
         );
         return;
     }
+    // A probe holds what its own step trained.
+    let trained = readings(reported, TRAINED)
+        .into_iter()
+        .filter(|(at, _)| at.1 > 0 && !probes.contains_key(at));
+    let readings: Vec<Reading> =
+        probes.values().copied().chain(trained.map(|(_, one)| one)).collect();
+    let points: Vec<ProbePoint> = readings.iter().map(|reading| reading.point).collect();
     let found = match fit_drift(&points) {
         Ok(found) => found,
         Err(error) => {
@@ -64,79 +76,88 @@ pub(super) fn drift(estimates: &mut Estimates, reported: &[Reported], from: &str
         estimates.items.push(Item { what: "drift: later stretches".to_owned(), ..item });
         estimates.note("the intervals of the drift's windows are not in [calibration]");
     }
-    if let Some(Tokens { entropy, tail }) = tokens(probes.iter()) {
-        estimates.items.push(setting("token_entropy", number(entropy)));
-        estimates.items.push(setting("tail", number(tail)));
-        estimates.note(
-            "`token_entropy` and `tail` are chosen so that the mean absolute log-ratio beside its \
-             root mean square is as the lag probe has it (median over steps and distances); they \
-             are no entropy that was measured",
-        );
+    let Some(tokens) = shape::tokens(&readings) else { return };
+    if let Some(spread) = step_spread(&points, &found, tokens.kurtosis()) {
+        let what = "drift: between steps";
+        let item = Item::number(what, TABLE, "step_spread", "probe", spread, found.probes);
+        estimates.items.push(item);
     }
+    estimates.items.push(setting("token_entropy", number(tokens.entropy)));
+    estimates.items.push(setting("tail", number(tokens.tail)));
+    estimates.note(
+        "`token_entropy` and `tail` are chosen so that the mean absolute log-ratio and the 99th \
+         percentile, beside the root mean square, are as they were measured (medians over steps, \
+         those with more drift counting more); they are no entropy that was measured",
+    );
 }
 
-/// The population of tokens whose log-ratios have the measured mean absolute value beside their root
-/// mean square.
-///
-/// The log-ratio of a token is normal with the scale c = (1 - probability)^tail, so that
-/// `E|x|² / E x² = (2 / π) E[c]² / E[c²]`. With `tail = 1` and r = 1 / entropy the moments of c are
-/// those of Beta(1, r), and `E[c]² / E[c²] = (2 + r) / (2 + 2 r)`, which is between 1/2 and 1. Below
-/// that, `tail = 2`; at 1, all tokens are alike.
-fn tokens<'a>(
-    probes: impl Iterator<Item = (&'a (u64, u32), &'a [Option<f64>; 3])>,
-) -> Option<Tokens> {
-    let mut ratios: Vec<f64> = probes
-        .filter(|((_, k), _)| *k > 0)
-        .filter_map(|(_, [square, abs, _])| {
-            let (square, abs) = ((*square)?, (*abs)?);
-            (square > 0.0).then(|| FRAC_PI_2 * abs * abs / square)
-        })
-        .collect();
-    ratios.sort_by(f64::total_cmp);
-    let ratio = *ratios.get(ratios.len() / 2)?;
-    Some(with_ratio(ratio))
-}
-
-fn with_ratio(ratio: f64) -> Tokens {
-    let of = |entropy: f64, tail: f64| {
-        let tokens = Tokens { entropy, tail };
-        let mean = tokens.moment(tail);
-        mean * mean / tokens.moment(2.0 * tail)
-    };
-    let (least, most) = (0.01, 10.0);
-    if ratio >= of(most, 1.0) {
-        return Tokens { entropy: 0.5, tail: 0.0 };
-    }
-    let tail = if ratio >= of(least, 1.0) { 1.0 } else { 2.0 };
-    // The larger the entropy, the more alike the scales.
-    let (mut low, mut high) = (least, most);
-    for _ in 0..60 {
-        let middle = libm::sqrt(low * high);
-        if of(middle, tail) < ratio {
-            low = middle;
-        } else {
-            high = middle;
+/// What was reported under these names, by step and versions between; where all of it was.
+fn readings(reported: &[Reported], names: [&str; 4]) -> BTreeMap<(u64, u32), Reading> {
+    let mut values: BTreeMap<(u64, u32), [Option<f64>; 4]> = BTreeMap::new();
+    for Reported { step, name, staleness, value } in reported {
+        if let (Some(at), Some(k)) = (names.iter().position(|known| known == name), staleness) {
+            values.entry((step.0, *k)).or_default()[at] = Some(*value);
         }
     }
-    Tokens { entropy: low, tail }
+    let reading = |((step, k), [square, abs, p99, tokens]): (_, [Option<f64>; 4])| {
+        let (log_square, tokens) = (square?, tokens?);
+        let point = ProbePoint { step: u32::try_from(step).ok()?, k, log_square, tokens };
+        Some(((step, k), Reading { point, abs: abs?, p99: p99? }))
+    };
+    values.into_iter().filter_map(reading).collect()
 }
 
 #[cfg(test)]
 mod tests {
+    use headway_shared::id::StepId;
+
     use super::*;
+    use crate::kernel::math::normal_quantile;
+
+    /// Reports of the tokens of one step and age, all of one size.
+    fn report(names: [&str; 4], step: u32, k: u32, square: f64) -> Vec<Reported> {
+        let root = libm::sqrt(square);
+        let values = [square, 0.75 * root, libm::exp(2.4 * root), 200.0];
+        let of = |(name, value): (&str, f64)| Reported {
+            step: StepId(u64::from(step)),
+            name: name.to_owned(),
+            staleness: Some(k),
+            value,
+        };
+        names.into_iter().zip(values).map(of).collect()
+    }
 
     #[test]
-    fn the_population_has_the_ratio_that_was_measured() {
-        for entropy in [0.05, 0.26, 0.5, 2.0] {
-            let rate = 1.0 / entropy;
-            let found = with_ratio((2.0 + rate) / (2.0 + 2.0 * rate));
-            assert!((found.entropy / entropy - 1.0).abs() < 1e-6, "{found:?}");
-            assert_eq!(found.tail, 1.0);
+    fn what_a_step_trained_counts_as_a_probe_of_its_age_and_not_twice() {
+        let mut probes = Vec::new();
+        let mut trained = Vec::new();
+        for step in 0..60 {
+            // All parts of the normal law, in another order.
+            let normal = normal_quantile((f64::from(step * 37 % 60) + 0.5) / 60.0);
+            let factor = libm::exp(0.6 * normal);
+            let at = |k: u32| 1e-14 + 0.003 * factor * libm::pow(f64::from(k), 1.5);
+            if step % 5 == 0 {
+                (0..6).for_each(|k| probes.extend(report(PROBE, step, k, at(k))));
+            }
+            // On policy nothing is told but the floor, which is the probe's.
+            trained.extend(report(TRAINED, step, step % 2, at(step % 2)));
         }
-        assert_eq!(with_ratio(1.02).tail, 0.0, "a normal law");
-        let heavy = with_ratio(0.3);
-        let mean = heavy.moment(2.0);
-        assert_eq!(heavy.tail, 2.0);
-        assert!((mean * mean / heavy.moment(4.0) - 0.3).abs() < 1e-6);
+        let number = |reported: &[Reported], key: &str| {
+            let mut estimates = Estimates::default();
+            drift(&mut estimates, reported, "a run");
+            let path = format!("world.drift.{key}");
+            let of = |item: &Item| item.parameters.iter().any(|(known, _)| *known == path);
+            let item = estimates.items.iter().find(|item| of(item)).unwrap();
+            (item.count, item.parameters[0].1)
+        };
+        assert_eq!(number(&probes, "a").0, 12);
+        let both = [probes, trained].concat();
+        // 30 steps are of age 1, and 6 of these have a probe.
+        let (count, spread) = number(&both, "step_spread");
+        assert_eq!(count, 12 + 24);
+        assert!(spread.holds(0.6) && spread.low > 0.3, "{spread:?}");
+        let mut none = Estimates::default();
+        drift(&mut none, &report(TRAINED, 1, 1, 0.01), "a run");
+        assert!(none.items.is_empty() && none.notes[0].contains("no lag probe"));
     }
 }

@@ -36,7 +36,7 @@ mod sample;
 mod times;
 
 pub use chosen::{Candidate, Fit, LEAST_P, Limits, MOST_DISTANCE, fit, fit_family, fit_within};
-pub use drift::{DriftFit, ProbePoint, WindowFit, drift};
+pub use drift::{DriftFit, ProbePoint, WindowFit, drift, step_spread};
 pub use proportion::{rate, share};
 pub use regression::{Line, Plane, line, plane};
 

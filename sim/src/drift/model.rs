@@ -1,7 +1,11 @@
 //! `[world.drift]`: the parameters, and what follows from them alone.
 
+use std::fmt;
+
+use crate::kernel::random::{Component, Key};
+
 /// What a scenario says about importance ratios.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, PartialEq)]
 pub struct Model {
     /// What it was fitted to; `None`: to nothing, and all that comes of it is uncalibrated.
     pub calibrated_from: Option<String>,
@@ -15,6 +19,9 @@ pub struct Model {
     pub padded_share: f64,
     /// Tokens of a sample that are drawn one by one.
     pub sampled_tokens: u32,
+    /// Standard deviation, between train steps, of the logarithm of what the policy has moved; 0: it
+    /// is the same for all.
+    pub step_spread: f64,
 }
 
 /// The law of a stretch of training.
@@ -39,6 +46,33 @@ pub struct Tokens {
     pub tail: f64,
 }
 
+/// As derived, but without a `step_spread` of 0: a scenario's digest, which random streams are keyed
+/// with, is made of this text, and files that were there before the key keep theirs.
+impl fmt::Debug for Model {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self {
+            calibrated_from,
+            stretches,
+            tokens,
+            shifted_share,
+            padded_share,
+            sampled_tokens,
+            step_spread,
+        } = self;
+        let mut text = f.debug_struct("Model");
+        text.field("calibrated_from", calibrated_from)
+            .field("stretches", stretches)
+            .field("tokens", tokens)
+            .field("shifted_share", shifted_share)
+            .field("padded_share", padded_share)
+            .field("sampled_tokens", sampled_tokens);
+        if *step_spread != 0.0 {
+            text.field("step_spread", step_spread);
+        }
+        text.finish()
+    }
+}
+
 /// The marking of everything that no fit stands behind.
 const UNCALIBRATED: &str = "uncalibrated";
 
@@ -47,6 +81,20 @@ impl Model {
     #[must_use]
     pub fn stretch(&self, learner: u32) -> Option<(usize, &Stretch)> {
         self.stretches.iter().enumerate().rev().find(|(_, stretch)| stretch.from_step <= learner)
+    }
+
+    /// The law of the train step that starts from this learner version: what the policy has moved
+    /// is multiplied by `exp(s z - s²/2)`, whose mean is 1, with s the `step_spread` and z a standard
+    /// normal of the step's own; the floor stays.
+    #[must_use]
+    pub fn law_of_step(&self, learner: u32, key: &Key) -> Option<Stretch> {
+        let (_, law) = self.stretch(learner)?;
+        let spread = self.step_spread;
+        if spread == 0.0 {
+            return Some(*law);
+        }
+        let normal = key.stream(Component::StepDrift, u64::from(learner)).normal();
+        Some(Stretch { a: law.a * libm::exp(spread * normal - 0.5 * spread * spread), ..*law })
     }
 
     /// `uncalibrated`, or what it was fitted to.

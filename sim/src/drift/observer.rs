@@ -208,8 +208,8 @@ impl Observer {
 
     fn sample(&mut self, ages: &Ages, segments: &[Segment], entity: u64, trained: Trained) {
         let Self { model, sums, drawn, key, of_step, .. } = self;
-        let Some((_, law)) = model.stretch(ages.learner) else { return };
-        draw(model, law, segments, ages, key.stream(Component::Token, entity), drawn);
+        let Some(law) = model.law_of_step(ages.learner, key) else { return };
+        draw(model, &law, segments, ages, key.stream(Component::Token, entity), drawn);
         let terms = trained.terms(drawn);
         let by_weight = trained.by_weight(drawn, &terms);
         let lost = |term: &Term| term.clipped && term.gradient == 0.0;
@@ -226,7 +226,7 @@ impl Observer {
         sums.sequences += 1;
         sums.lost_sequences += u64::from(terms.iter().all(lost));
         sums.unmasked_samples += u64::from(!trained.masked);
-        sums.undrawn(law, segments, ages, drawn);
+        sums.undrawn(&law, segments, ages, drawn);
     }
 }
 

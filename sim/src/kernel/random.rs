@@ -46,6 +46,8 @@ pub enum Component {
     Resample = 13,
     /// A fitted number of a scenario that is not exactly known.
     Parameter = 14,
+    /// A train step: how far its tokens' log-ratios are beside those of other steps.
+    StepDrift = 15,
 }
 
 /// The key of every stream of one run.

@@ -11,6 +11,9 @@ const VARIANCE: std::ops::RangeInclusive<f64> = 0.0..=100.0;
 /// From a random walk to a straight line: `a |s - t|^p` is a variance for no other power.
 const POWER: std::ops::RangeInclusive<f64> = 1.0..=2.0;
 
+/// With 3, one step in 40 is a thousand times the median.
+const STEP_SPREAD: std::ops::RangeInclusive<f64> = 0.0..=3.0;
+
 /// Reads `[world.drift]`, if it is there.
 pub(super) fn read(world: &mut Reader<'_>) -> Option<Model> {
     let mut table = world.optional_table("drift")?;
@@ -42,6 +45,7 @@ pub(super) fn read(world: &mut Reader<'_>) -> Option<Model> {
         shifted_share: table.float("shifted_share", 0.0, SHARE),
         padded_share: table.float("padded_share", 0.0, SHARE),
         sampled_tokens: table.u32("sampled_tokens", 16, 1..=100_000),
+        step_spread: table.float("step_spread", 0.0, STEP_SPREAD),
     };
     if model.shifted_share + model.padded_share > 1.0 {
         table.error(

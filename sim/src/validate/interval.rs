@@ -23,8 +23,15 @@ impl Prediction {
     /// digits of a number is none.
     #[must_use]
     pub fn holds(&self, measured: f64) -> Option<bool> {
+        self.holds_within(measured, 0.0)
+    }
+
+    /// The same for a metric of which smaller differences than `resolution` mean nothing: the interval
+    /// is wider by it on both sides.
+    #[must_use]
+    pub fn holds_within(&self, measured: f64, resolution: f64) -> Option<bool> {
         let (low, high) = self.interval?;
-        let slack = 1e-9 * low.abs().max(high.abs());
+        let slack = resolution + 1e-9 * low.abs().max(high.abs());
         Some((low - slack..=high + slack).contains(&measured))
     }
 }

@@ -10,6 +10,10 @@ use super::tolerance::Tolerance;
 use super::{LAWS, Run, Simulated, Task, world};
 use crate::stats::mean;
 
+/// Ratios and log-ratios (in nats) that differ by less are the same: so far do logits in f32 differ
+/// by their rounding alone, which is another on each machine.
+pub const RATIO_RESOLUTION: f64 = 1e-6;
+
 /// One metric of one run.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Row {
@@ -54,7 +58,8 @@ impl Row {
     /// Whether what was measured lies in the predicted interval.
     #[must_use]
     pub fn is_inside(&self) -> Option<bool> {
-        self.prediction?.holds(self.measured?)
+        let resolution = if self.figure().group == Group::Ratios { RATIO_RESOLUTION } else { 0.0 };
+        self.prediction?.holds_within(self.measured?, resolution)
     }
 
     /// Whether the tolerance is kept; `None`: it is not judged.

@@ -25,6 +25,7 @@ fn model(law: Stretch, tail: f64, sampled_tokens: u32) -> Model {
         shifted_share: 0.0,
         padded_share: 0.0,
         sampled_tokens,
+        step_spread: 0.0,
     }
 }
 

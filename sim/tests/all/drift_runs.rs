@@ -222,8 +222,38 @@ fn what_is_wrong_with_drift_is_said_where_it_is_written() {
     assert!(shares.contains("more than 1 together"), "{shares}");
     let unnamed = drift(&format!("{rest}calibrated_from = \"\""));
     assert!(unnamed.contains("`calibrated_from` says nothing"), "{unnamed}");
+    let wide = drift(&format!("{rest}step_spread = 4"));
+    assert!(wide.contains("`step_spread` must be between 0 and 3"), "{wide}");
     let unknown = drift(&format!("{rest}sigma = 1"));
     assert!(unknown.contains("did you mean `sigma0`?"), "{unknown}");
+}
+
+#[test]
+fn steps_that_differ_keep_the_mean_square_and_lower_the_mean_percentile() {
+    let at = |spread: &str| {
+        let set = [
+            "world.drift.sigma0=0",
+            "world.drift.a=0.005",
+            "world.drift.p=1.5",
+            "world.drift.tail=0",
+            "world.drift.sampled_tokens=100",
+            "max_head_off_policyness=2",
+            "scenario.steps=3000",
+            spread,
+        ];
+        run(&load(SLOTS, &set))
+    };
+    let same = at("world.drift.shifted_share=0");
+    let (none, wide) = (at("world.drift.step_spread=0"), at("world.drift.step_spread=0.8"));
+    assert_eq!(same.summary, none.summary, "0 is as if the key were not there");
+    let ratio = |name: &str| get(&wide, name) / get(&none, name);
+    // Of 3000 steps, each with a factor of relative spread 0.95.
+    near(ratio("learner_rollout_log_square"), 1.0, 0.06);
+    // The mean of the root of the factor: exp(-s²/8).
+    near(ratio("train_rollout_logprob_abs_diff"), libm::exp(-0.08), 0.02);
+    assert!(ratio("learner_rollout_step_p99") < 0.995, "{}", ratio("learner_rollout_step_p99"));
+    assert!(ratio("learner_rollout_p99") > 1.0, "the pool has a heavier tail");
+    assert_eq!(wide.digest, none.digest, "drift decides nothing");
 }
 
 /// A shipped scenario at this bound.

@@ -13,9 +13,11 @@
 mod model;
 mod probes;
 mod resample;
+mod spread;
 
 use model::{Model, Start};
 use probes::Probes;
+pub use spread::step_spread;
 
 use super::{FitError, Parameter};
 

@@ -19,6 +19,7 @@ pub(super) struct Intervals {
 
 /// Draws probes with replacement, those of each stretch from itself, and fits again, so many times.
 /// The draws depend on nothing but the numbers of probes.
+/// From the resamples' values, about the estimate.
 pub(super) fn intervals(
     probes: &Probes,
     stretches: &[Range<usize>],
@@ -40,12 +41,14 @@ pub(super) fn intervals(
     let all = probes.len() as f64;
     let shared = widening(all, stretches.len() as f64);
     let root = |floor: f64| if floor > fitted.least { floor.sqrt() } else { 0.0 };
-    let sigma0 = interval(&models, root(fitted.floor), shared, |model| root(model.floor));
-    let p = interval(&models, fitted.p, shared, |model| model.p);
+    let of = |value: &dyn Fn(&Model) -> f64, widening: f64| {
+        interval(models.iter().map(value).collect(), value(fitted), widening)
+    };
+    let sigma0 = of(&|model| root(model.floor), shared);
+    let p = of(&|model| model.p, shared);
     let a = stretches.iter().enumerate().map(|(at, stretch)| {
-        let log = |model: &Model| libm::log(model.a[at]);
-        let found = interval(&models, log(fitted), widening(stretch.len() as f64, 1.0), log);
-        shown(found, fitted.least)
+        let widening = widening(stretch.len() as f64, 1.0);
+        shown(of(&|model| libm::log(model.a[at]), widening), fitted.least)
     });
     Intervals {
         sigma0: sigma0.not_negative(),
@@ -65,13 +68,13 @@ fn shown(logs: Parameter, least: f64) -> Parameter {
 
 /// A resample of n spreads like n - 1, and its quantiles are the normal law's where Student's t is
 /// wanted.
-fn widening(count: f64, others: f64) -> f64 {
+pub(super) fn widening(count: f64, others: f64) -> f64 {
     let df = (count - others).max(1.0);
     t_upper(df) / normal_quantile(UPPER) * (count / df).sqrt()
 }
 
-fn interval(models: &[Model], value: f64, widening: f64, of: impl Fn(&Model) -> f64) -> Parameter {
-    let mut values: Vec<f64> = models.iter().map(of).collect();
+/// From the resamples' values, about the estimate.
+pub(super) fn interval(mut values: Vec<f64>, value: f64, widening: f64) -> Parameter {
     values.sort_by(f64::total_cmp);
     let quantile = |p: f64| {
         let place = p * (values.len() - 1) as f64;
