@@ -15,6 +15,7 @@ mod all {
     mod drift_runs;
     mod goldens;
     mod import;
+    mod live_validation;
     mod panics;
     mod plan;
     mod plan_results;

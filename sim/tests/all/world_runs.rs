@@ -123,4 +123,3 @@ fn the_judge_bounds_the_run_as_its_warning_says() {
         assert!((3600.0 / steps / 216.0 - 1.0).abs() < 0.02, "{eta}: {} s a batch", 3600.0 / steps);
     }
 }
-

@@ -31,8 +31,11 @@ const RANGE: f64 = 0.3;
 /// Distance of series that are not joined, in places.
 const ASIDE: f64 = 0.06;
 
-const fn labels(y: &Axis) -> i32 {
-    if y.label.is_empty() { TICKS } else { LABELS }
+/// The room left of the axis: more where ticks have long names.
+fn labels(y: &Axis) -> i32 {
+    let longest = y.ticks.iter().map(|(_, name)| name.len()).max().unwrap_or(0) as i32;
+    let ticks = 9 * longest;
+    if y.label.is_empty() { TICKS } else { LABELS.max(ticks + TEXT + 14) }
 }
 
 /// A value that is there, with the half-width of its interval or 0.
