@@ -55,14 +55,14 @@ pub fn line(xs: &[f64], ys: &[f64]) -> Result<Line, FitError> {
 }
 
 /// Fits `y = first * x_1 + second * x_2` by weighted least squares, both at least 0, with intervals
-/// as [`line`] has them. A weight is how much a point tells: one over the variance of its y, in any
+/// as [`line()`] has them. A weight is how much a point tells: one over the variance of its y, in any
 /// unit, and if it is only about right, so are the estimates, and the intervals hold none the less.
 ///
 /// So `duration = tokens * (base + per_sequence * sequences)` has x_1 = tokens, x_2 = tokens *
 /// sequences, and, where the error of a token's time is as large for all, the weight 1 / tokens.
 ///
 /// # Errors
-/// As for [`line`], where all x_2 / x_1 are the same, or if a weight is not above 0.
+/// As for [`line()`], where all x_2 / x_1 are the same, or if a weight is not above 0.
 pub fn plane(
     firsts: &[f64],
     seconds: &[f64],
