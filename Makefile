@@ -1,6 +1,6 @@
 # `make test` is the whole truth; the others are its parts and helpers.
 
-.PHONY: test fetch lint doc unit same-bytes test-cuda live live-results bless bench
+.PHONY: test fetch lint doc unit same-bytes test-cuda live live-results validation bless bench
 
 test: fetch lint doc unit same-bytes
 
@@ -41,6 +41,13 @@ live-results:
 	scripts/libtorch.sh
 	cargo build --release --features torch --locked
 	scripts/live_results.sh
+
+# The 25 runs of results/validation/live.csv, and their predictions: docs/accuracy.md. The machine must be idle.
+validation:
+	scripts/libtorch.sh
+	cargo build --release --features torch --locked
+	scripts/validation_runs.sh
+	scripts/validation_live.sh
 
 # Rewrites what tests compare with: generated pages, golden digests, the README's outputs.
 # Read the difference before you commit it.

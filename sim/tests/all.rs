@@ -8,6 +8,7 @@ mod all {
     mod areal_throughput;
     mod azure_trace;
     mod calibrate;
+    mod calibration_coverage;
     mod committed;
     mod coverage;
     mod diagnose;
