@@ -93,7 +93,8 @@ struct Last {
 /// Follows a run, and measures it.
 ///
 /// What comes after its last train step is left out, as a simulation ends with its last step: a run
-/// that is stopped still answers, judges and waits for a while.
+/// that is stopped still answers, judges, trains what is ready, and waits for a while. An operator's
+/// pause that is never resumed is such an end.
 ///
 /// # Errors
 /// It cannot be read, or is over before its warm-up.
@@ -104,6 +105,8 @@ pub fn measure(source: &dyn RunSource, warmup: Warmup) -> Result<Measured, Measu
     let mut laws = Laws::new(warmup);
     let mut warm = laws::is_cold_start(warmup);
     let (mut steps, mut last, mut counted) = (before, None::<Last>, BTreeSet::new());
+    // The steps of a pause, which count if it is resumed.
+    let (mut is_paused, mut paused) = (false, Vec::new());
     let mut notes = Vec::new();
     let end = follow(source, &mut |now, input, actions, core| {
         observer.observe(now, input, actions, core);
@@ -111,14 +114,24 @@ pub fn measure(source: &dyn RunSource, warmup: Warmup) -> Result<Measured, Measu
         if let Input::Operator(Operator::Reconfigure(_)) = input {
             notes.push(format!("its configuration changed at {now}, which is not simulated"));
         }
+        match input {
+            Input::Operator(Operator::Pause) => is_paused = true,
+            Input::Operator(Operator::Resume) => is_paused = false,
+            _ => {}
+        }
         let ended = core.ledger().steps;
         if warm
             && ended > steps
             && let Input::StepEnded { step, .. } = input
         {
-            counted.insert(*step);
             let summary = observer.summary(now, core);
-            last = Some(Last { at: now, steps: ended, summary, laws: laws.values() });
+            paused.push((*step, Last { at: now, steps: ended, summary, laws: laws.values() }));
+        }
+        if !is_paused {
+            for (step, ended) in paused.drain(..) {
+                counted.insert(step);
+                last = Some(ended);
+            }
         }
         steps = ended;
         if !warm && laws::is_warm(warmup, now, core) {

@@ -20,7 +20,7 @@ fn live_runs_are_predicted_as_the_page_says() {
         ("staleness_part_publish_lag", 24),
         ("staleness_part_generating", 24),
         ("staleness_part_next_state", 24),
-        ("staleness_part_judge_queue", 23),
+        ("staleness_part_judge_queue", 22),
         ("staleness_part_judging", 24),
         ("staleness_part_group_mates", 23),
         ("staleness_part_output_queue", 24),

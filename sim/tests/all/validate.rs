@@ -326,3 +326,20 @@ fn a_world_that_cannot_do_what_the_run_did_is_a_failure_with_its_reason() {
     assert_eq!(count, 2);
     assert!(what.contains("train steps in"), "{what}");
 }
+
+#[test]
+fn a_pause_that_is_not_resumed_is_the_end_of_a_run() {
+    let steps = |faults: &str| {
+        let set = ["scenario.steps=0", "scenario.duration_sec=200", faults];
+        let run = record("run.db", &set);
+        measured(&run, &load(LAB, &set)).steps
+    };
+    let pause = "{ time_sec = 100, kind = \"operator_pause\" }";
+    let resume = "{ time_sec = 101, kind = \"operator_resume\" }";
+    let whole = steps("world.faults.at=[]");
+    let paused = steps(&format!("world.faults.at=[{pause}]"));
+    let resumed = steps(&format!("world.faults.at=[{pause}, {resume}]"));
+    assert!((4 * whole..6 * whole).contains(&(10 * paused)), "{paused} of {whole}");
+    // What was ready when it was paused is trained then.
+    assert!(resumed + 4 >= whole, "{resumed} of {whole}");
+}
