@@ -74,10 +74,7 @@ pub(crate) fn text(results: &Results, format: Format) -> Result<String, Failure>
             let document = json::document(results).map_err(Failure::broken)?;
             Ok(format!("{document:#}\n"))
         }
-        Format::Csv => {
-            let bytes = results.points.to_bytes().map_err(Failure::broken)?;
-            String::from_utf8(bytes).map_err(Failure::broken)
-        }
+        Format::Csv => results.points.to_text().map_err(Failure::broken),
     }
 }
 

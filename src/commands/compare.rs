@@ -98,18 +98,18 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     let differences = compare::compare(&done_a.points[0].runs, &done_b.points[0].runs);
     let calibration = compare::calibration(&a.scenario, &b.scenario);
     let csv = compare::table(&differences, calibration.as_deref());
-    let bytes = csv.to_bytes().map_err(Failure::broken)?;
+    let text = csv.to_text().map_err(Failure::broken)?;
     let to = args.output.folder(&folder_of(&a.scenario.name, &b.scenario.name));
     let unwritable = |error| Failure::unwritable(&to, &error);
     let mut folder = Folder::open(&to).map_err(unwritable)?;
-    folder.write("compare.csv", &bytes).map_err(unwritable)?;
+    folder.write("compare.csv", text.as_bytes()).map_err(unwritable)?;
     let wrote = outcome::commit(folder, &to)?;
     terminal::data(&match args.output.format {
         Format::Table => headline::compare(&differences, calibration.as_deref()),
         Format::Json => {
             format!("{:#}\n", json::comparison(&a.scenario, &b.scenario, replications, &csv))
         }
-        Format::Csv => String::from_utf8(bytes).map_err(Failure::broken)?,
+        Format::Csv => text,
     })?;
     terminal::note(&wrote);
     // Both are judged, so that everything that went wrong is said.

@@ -66,8 +66,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     terminal::data(&match args.output.format {
         Format::Table => headline::plan(&results),
         Format::Json => format!("{:#}\n", results.document().map_err(Failure::broken)?),
-        Format::Csv => String::from_utf8(results.points.to_bytes().map_err(Failure::broken)?)
-            .map_err(Failure::broken)?,
+        Format::Csv => results.points.to_text().map_err(Failure::broken)?,
     })?;
     terminal::note(&wrote);
     judge(&planning)

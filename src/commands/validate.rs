@@ -90,8 +90,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     terminal::data(&match args.output.format {
         Format::Table => headline::validation(&validation),
         Format::Json => format!("{:#}\n", validation.document()),
-        Format::Csv => String::from_utf8(validation.csv().to_bytes().map_err(Failure::broken)?)
-            .map_err(Failure::broken)?,
+        Format::Csv => validation.csv().to_text().map_err(Failure::broken)?,
     })?;
     terminal::note(&wrote);
     warn(&validation, &args.scenario);

@@ -15,10 +15,7 @@ pub(crate) fn calibrated(found: &Calibrated, format: Format) -> Result<String, F
     match format {
         Format::Table => Ok(table(&found.items)),
         Format::Json => Ok(format!("{:#}\n", json::document(found))),
-        Format::Csv => {
-            let bytes = csv(&found.items).to_bytes().map_err(Failure::broken)?;
-            String::from_utf8(bytes).map_err(Failure::broken)
-        }
+        Format::Csv => csv(&found.items).to_text().map_err(Failure::broken),
     }
 }
 

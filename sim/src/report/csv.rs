@@ -43,6 +43,14 @@ impl Csv {
         writer.into_inner().map_err(|error| error.into_error())
     }
 
+    /// The same as text.
+    ///
+    /// # Errors
+    /// A row is not as long as the header.
+    pub fn to_text(&self) -> io::Result<String> {
+        String::from_utf8(self.to_bytes()?).map_err(io::Error::other)
+    }
+
     /// Where a column is.
     #[must_use]
     pub fn column(&self, name: &str) -> Option<usize> {
