@@ -281,12 +281,22 @@ fn variant(layers: &Layers, set: &[String]) -> Result<Config, Diagnostics> {
     document.finish().map(|_| config)
 }
 
+/// Whether a letter may stand in a scenario's name: small letters, digits and dashes.
+#[must_use]
+pub const fn is_name_letter(letter: char) -> bool {
+    letter.is_ascii_lowercase() || letter.is_ascii_digit() || letter == '-'
+}
+
+/// Whether a text is a scenario's name.
+#[must_use]
+pub fn is_name(text: &str) -> bool {
+    !text.is_empty() && text.chars().all(is_name_letter)
+}
+
 fn head(mut table: Reader<'_>) -> Head {
     table.require("name", "\"my-scenario\"");
     let name = table.string("name", "scenario");
-    let plain =
-        |letter: char| letter.is_ascii_lowercase() || letter.is_ascii_digit() || letter == '-';
-    if name.is_empty() || !name.chars().all(plain) {
+    if !is_name(&name) {
         table.error(
             "name",
             format!("{name:?} is no name of a scenario"),

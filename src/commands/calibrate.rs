@@ -7,6 +7,7 @@ use headway_sim::calibrate::column::{Latency, column};
 use headway_sim::calibrate::measured::measure;
 use headway_sim::calibrate::{Calibrated, Choice, Measurements, Options, calibrate};
 use headway_sim::report::folder::Folder;
+use headway_sim::scenario::{is_name, is_name_letter};
 
 use crate::failure::Failure;
 use crate::options::{self, Format};
@@ -109,10 +110,8 @@ fn measurements(text: &str) -> Result<Measurements, Failure> {
 
 /// The scenario's name.
 fn name(args: &Args) -> Result<String, Failure> {
-    let plain =
-        |letter: char| letter.is_ascii_lowercase() || letter.is_ascii_digit() || letter == '-';
     if let Some(name) = &args.name {
-        return match !name.is_empty() && name.chars().all(plain) {
+        return match is_name(name) {
             true => Ok(name.clone()),
             false => Err(Failure::input(format!(
                 "--name {name}: it is no name of a scenario\n\
@@ -123,7 +122,7 @@ fn name(args: &Args) -> Result<String, Failure> {
     let stem = args.record.as_ref().and_then(|path| path.file_stem());
     let stem = stem.map_or_else(|| "columns".into(), |stem| stem.to_string_lossy().to_lowercase());
     let name: String =
-        stem.chars().map(|letter| if plain(letter) { letter } else { '-' }).collect();
+        stem.chars().map(|letter| if is_name_letter(letter) { letter } else { '-' }).collect();
     Ok(format!("{}-calibrated", name.trim_matches('-')))
 }
 
