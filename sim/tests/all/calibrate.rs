@@ -3,7 +3,6 @@
 use std::fs;
 
 use headway_shared::config::Layers;
-use headway_shared::record::RecordedRun;
 use headway_sim::calibrate::estimate::Item;
 use headway_sim::calibrate::fit::Parameter;
 use headway_sim::calibrate::measured::measure;
@@ -11,7 +10,7 @@ use headway_sim::calibrate::{Calibrated, Choice, Options, calibrate};
 use headway_sim::run::{RunOptions, RunResult, simulate};
 use headway_sim::scenario::Scenario;
 
-use super::world_support::try_load;
+use super::world_support::{recorded, try_load};
 
 /// Online sessions: every family of law, a judge, a trainer, weights.
 const TALK: &str = r#"
@@ -69,15 +68,8 @@ transfer = { kind = "uniform", min_sec = 0.2, max_sec = 0.6 }
 load = { kind = "pareto", min_sec = 0.4, alpha = 4 }
 "#;
 
-fn recorded(scenario: &Scenario) -> (RecordedRun, RunResult) {
-    let mut bytes = Vec::new();
-    let options = RunOptions { record: Some(&mut bytes), ..RunOptions::default() };
-    let result = simulate(scenario, 0, options).unwrap();
-    (RecordedRun::open("run.record", bytes).unwrap(), result)
-}
-
 fn calibrated_as(scenario: &Scenario, options: Options) -> (Calibrated, RunResult) {
-    let (run, result) = recorded(scenario);
+    let (run, result) = recorded(scenario, "run.record");
     let measured = measure(&run).unwrap();
     let options = Options { name: "again".to_owned(), ..options };
     (calibrate(Some(("run.record", &measured)), &options).unwrap(), result)
@@ -410,7 +402,7 @@ fn a_record_in_which_nothing_happened_cannot_be_calibrated() {
     let error = calibrate(Some(("run.record", &none)), &Options::default()).unwrap_err();
     assert!(error.to_string().contains("the record has no inputs\nhelp: "), "{error}");
     let scenario = try_load(TALK, &["scenario.steps=10"]).unwrap().0;
-    let measured = measure(&recorded(&scenario).0).unwrap();
+    let measured = measure(&recorded(&scenario, "run.record").0).unwrap();
     let options = Options { warmup_steps: Some(10), ..Options::default() };
     let error = calibrate(Some(("run.record", &measured)), &options).unwrap_err();
     assert!(error.to_string().contains("10 train steps, and 10 are dropped"), "{error}");

@@ -1,14 +1,12 @@
 //! Runs of a known world, recorded and calibrated: 90% intervals hold what is true in 86% to 94% of
 //! all pairs of a run and a parameter. `--nocapture` prints the table.
 
-use headway_shared::record::RecordedRun;
 use headway_sim::calibrate::measured::measure;
 use headway_sim::calibrate::{Options, calibrate};
-use headway_sim::run::{RunOptions, simulate};
 use headway_sim::scenario::Scenario;
 use rayon::prelude::*;
 
-use super::world_support::try_load;
+use super::world_support::{recorded, try_load};
 
 /// Small, and with each kind of number: laws of times and of counts, shares, a rate, the decode law.
 const WORLD: &str = r#"
@@ -93,10 +91,7 @@ const RUNS: u64 = 400;
 /// family was taken, does not.
 fn held(scenario: &Scenario, seed: u64) -> [bool; TRUTHS.len()] {
     let (scenario, _) = scenario.with_set(&format!("scenario.seed={seed}")).unwrap();
-    let mut bytes = Vec::new();
-    let options = RunOptions { record: Some(&mut bytes), ..RunOptions::default() };
-    simulate(&scenario, 0, options).unwrap();
-    let run = RecordedRun::open("run.record", bytes).unwrap();
+    let (run, _) = recorded(&scenario, "run.record");
     let options = Options { name: "known".to_owned(), ..Options::default() };
     let found = calibrate(Some(("run.record", &measure(&run).unwrap())), &options).unwrap();
     let parameter = |path: &str| {

@@ -1,13 +1,11 @@
 //! Diagnoses of simulated runs: troubles and their cures, and each cause of ratios alone.
 
-use headway_shared::record::RecordedRun;
 use headway_sim::diagnose::{Diagnosis, Evidence, Named, diagnose};
 use headway_sim::report::results::Kind;
-use headway_sim::run::{RunOptions, simulate};
 use headway_sim::scenario::Scenario;
 use headway_sim::sweep::{Plan, Progress};
 
-use super::world_support::{SLOTS, load, load_shipped};
+use super::world_support::{SLOTS, load, load_shipped, recorded};
 
 struct Quiet;
 
@@ -26,10 +24,7 @@ fn folder(scenario: &Scenario) -> (Evidence, Diagnosis) {
 
 /// As `headway simulate --record` and then `headway diagnose RUN` see it.
 fn record(scenario: &Scenario) -> (Evidence, Diagnosis) {
-    let mut bytes = Vec::new();
-    let options = RunOptions { record: Some(&mut bytes), ..RunOptions::default() };
-    simulate(scenario, 0, options).unwrap();
-    let evidence = Evidence::of_run(&RecordedRun::open("run.record", bytes).unwrap()).unwrap();
+    let evidence = Evidence::of_run(&recorded(scenario, "run.record").0).unwrap();
     let diagnosis = diagnose(&evidence);
     (evidence, diagnosis)
 }

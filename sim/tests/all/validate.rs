@@ -15,7 +15,7 @@ use headway_sim::validate::{
     validate,
 };
 
-use super::world_support::load;
+use super::world_support::{load, recorded};
 
 /// A judge that is seldom the bottleneck, turns of many lengths, and a bound of 2 versions.
 const LAB: &str = r#"
@@ -74,11 +74,7 @@ impl Progress for Silent {
 
 /// The record of a run of the lab under some settings.
 fn record(name: &str, set: &[&str]) -> RecordedRun {
-    let scenario = load(LAB, set);
-    let mut bytes = Vec::new();
-    let options = RunOptions { record: Some(&mut bytes), ..RunOptions::default() };
-    simulate(&scenario, 0, options).unwrap();
-    RecordedRun::open(name, bytes).unwrap()
+    recorded(&load(LAB, set), name).0
 }
 
 fn measured(run: &dyn RunSource, scenario: &Scenario) -> Measured {

@@ -7,8 +7,10 @@ use headway_shared::config::{Diagnostics, Layers};
 use headway_shared::core::Scheduler;
 use headway_shared::digest::Digest;
 use headway_shared::input::Input;
+use headway_shared::record::RecordedRun;
 use headway_shared::time::Time;
 use headway_sim::kernel::random::Key;
+use headway_sim::run::{RunOptions, RunResult, simulate};
 use headway_sim::scenario::Scenario;
 use headway_sim::world::World;
 
@@ -95,6 +97,14 @@ pub(crate) fn problems(text: &str, set: &[&str]) -> String {
         Ok(_) => panic!("the scenario is accepted"),
         Err(problems) => problems.to_string(),
     }
+}
+
+/// A run of a scenario, and its record under this name.
+pub(crate) fn recorded(scenario: &Scenario, name: &str) -> (RecordedRun, RunResult) {
+    let mut bytes = Vec::new();
+    let options = RunOptions { record: Some(&mut bytes), ..RunOptions::default() };
+    let result = simulate(scenario, 0, options).unwrap();
+    (RecordedRun::open(name, bytes).unwrap(), result)
 }
 
 /// The folder of the shipped scenarios.
