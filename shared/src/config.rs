@@ -11,6 +11,7 @@ mod bound;
 mod check;
 mod choices;
 mod diagnostic;
+mod envelope;
 mod explain;
 mod judging;
 pub mod keys;
@@ -21,12 +22,14 @@ mod reader;
 mod sections;
 mod settings;
 mod text;
+pub mod tuned;
 
 pub use check::{MAX_VOTES, Problem, QueueName, check};
 pub use choices::*;
 pub use diagnostic::{
     Diagnostic, Diagnostics, Findings, Origin, Position, Severity, SourceId, Sources, Syntax,
 };
+pub use envelope::{Envelope, Range};
 pub use layers::{Document, Layers};
 pub use node::{Entry, Node, Table, Value};
 pub use parse::{check_sections, load_config, parse_sections};
