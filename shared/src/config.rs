@@ -13,6 +13,7 @@ mod choices;
 mod diagnostic;
 mod envelope;
 mod explain;
+mod guard;
 mod judging;
 pub mod keys;
 mod layers;
@@ -30,13 +31,14 @@ pub use diagnostic::{
     Diagnostic, Diagnostics, Findings, Origin, Position, Severity, SourceId, Sources, Syntax,
 };
 pub use envelope::{Envelope, Range};
+pub use guard::GuardSettings;
 pub use layers::{Document, Layers};
 pub use node::{Entry, Node, Table, Value};
 pub use parse::{check_sections, load_config, parse_sections};
 pub use reader::{Reader, nearest};
 pub use sections::*;
 pub use settings::{
-    Api, Judge, Logging, Serving, Settings, has_settings, load_live, parse_settings,
+    Api, Judge, Live, Logging, Serving, Settings, has_settings, load_live, parse_settings,
 };
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
 use headway_shared::action::RunError;
-use headway_shared::config::{Config, SampleUnit};
+use headway_shared::config::{Config, GuardSettings, SampleUnit};
 use headway_shared::id::StepId;
 use headway_shared::input::{Input, Operator};
 use headway_shared::metrics::Observer;
@@ -45,6 +45,8 @@ pub struct Options {
     pub wall: fn() -> i64,
     /// `train_rollout_logprob_abs_diff` is logged with each step.
     pub log_logprob_diff: bool,
+    /// What the run is held to.
+    pub guard: Option<GuardSettings>,
     /// Called at each [`Point`]: tests end the process there.
     pub probe: Option<Arc<dyn Fn(Point) + Send + Sync>>,
 }
@@ -59,6 +61,7 @@ impl Default for Options {
             submission_enabled: true,
             wall: wall_millis,
             log_logprob_diff: true,
+            guard: None,
             probe: None,
         }
     }

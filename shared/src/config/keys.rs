@@ -3,13 +3,14 @@
 mod field;
 mod reference;
 mod table;
+mod write;
 
 use std::fmt;
 
 pub use field::Described;
 pub use reference::reference;
+pub use write::{sections_toml, spelled_out};
 
-use super::diagnostic::{Findings, Sources};
 use super::node::{Entry, Table};
 use super::reader::{Reader, nearest};
 use super::sections::Config;
@@ -70,44 +71,6 @@ impl Key {
     pub fn describe(&self, config: &Config) -> Described {
         (self.describe)(config)
     }
-
-    /// Whether it says what other keys say too, which [`spelled_out`] names.
-    #[must_use]
-    pub fn is_alias(&self) -> bool {
-        ALIASES.iter().any(|(alias, _)| *alias == self.path())
-    }
-
-    /// Whether a file that is to hold `config` must give this key: its value is not the one that a
-    /// file without the key has.
-    #[must_use]
-    pub fn is_given_by(&self, config: &Config) -> bool {
-        let (value, default) = (self.describe(config), self.describe(&Config::default()));
-        let follows = || {
-            // What follows from other keys is what reading nothing gives.
-            let (findings, mut without) = (Findings::default(), config.clone());
-            let mut nothing = Reader::new(Table::EMPTY, Sources::default().start(), &findings);
-            (self.read)(&mut nothing, self.name, &mut without);
-            self.describe(&without)
-        };
-        value != default || (self.default_text.is_some() && value != follows())
-    }
-}
-
-/// Keys that are other names, each with the keys that say the same in full.
-const ALIASES: &[(&str, &[&str])] = &[
-    ("policy_serving.weight_sync_pause", &["policy_serving.sync_mode"]),
-    ("policy_training.max_head_offpolicyness", &["policy_training.max_head_off_policyness"]),
-    ("policy_training.queue_type", &["queue.rollout.queue_type", "queue.output.queue_type"]),
-    ("queue.max_size", &["queue.rollout.max_size", "queue.output.max_size"]),
-    ("queue.queue_type", &["queue.rollout.queue_type", "queue.output.queue_type"]),
-    ("queue.drop_policy", &["queue.rollout.drop_policy", "queue.output.drop_policy"]),
-];
-
-/// The keys that say in full what the key at `path` says; of most keys the key itself.
-#[must_use]
-pub fn spelled_out(path: &str) -> Vec<&str> {
-    let alias = ALIASES.iter().find(|(alias, _)| *alias == path);
-    alias.map_or_else(|| vec![path], |(_, names)| names.to_vec())
 }
 
 /// Every key, in the order of the sections.

@@ -90,9 +90,8 @@ impl Constraint {
         let Some((name, comparison, limit)) = parts else {
             return Err(ConstraintError::Form(text.trim().into()));
         };
-        let metric = find(name)
-            .map_err(|near| ConstraintError::Metric { name: name.into(), near })?
-            .name;
+        let metric =
+            find(name).map_err(|near| ConstraintError::Metric { name: name.into(), near })?.name;
         match number::parse(limit) {
             Some(limit) => Ok(Self { metric, comparison, limit }),
             None => Err(ConstraintError::Number(limit.into())),
@@ -108,9 +107,8 @@ impl Constraint {
     /// Whether it is clear from the interval of a mean that it is broken.
     #[must_use]
     pub fn is_clearly_broken(&self, value: Option<Estimate>) -> bool {
-        value.is_none_or(|value| {
-            value.half_width.is_some_and(|half| self.excess(value.mean) > half)
-        })
+        value
+            .is_none_or(|value| value.half_width.is_some_and(|half| self.excess(value.mean) > half))
     }
 
     /// By how much a mean breaks it, in the metric's unit; `None`: it could not be measured.

@@ -1,19 +1,19 @@
 //! Reading a tuned file.
 
+use super::write::searched;
 use super::{Provenance, Tuned};
-use crate::config::diagnostic::{Diagnostic, Diagnostics, Findings};
-use crate::config::envelope::{Envelope, Range};
+use crate::config::diagnostic::{Diagnostic, Diagnostics};
+use crate::config::envelope::Envelope;
+use crate::config::keys::keys;
 use crate::config::layers::{Document, Layers};
-use crate::config::node::{Entry, Node, Value};
 use crate::config::parse::{check_sections, parse_sections};
-use crate::config::reader::{Reader, did_you_mean};
+use crate::config::reader::Reader;
 use crate::digest::Digest;
 use crate::metrics::{METRICS, Metric};
 use crate::record::DECISION_VERSION;
-use crate::time::Span;
 
 /// What `[tuned]` says, each with an example.
-const REQUIRED: [(&str, &str); 15] = [
+const REQUIRED: [(&str, &str); 14] = [
     ("scenario", "\"openclaw\""),
     ("scenario_file", "\"scenarios/openclaw.toml\""),
     ("scenario_digest", "\"0123456789abcdef\""),
@@ -26,7 +26,6 @@ const REQUIRED: [(&str, &str); 15] = [
     ("maximize", "\"trained_samples_per_hour\""),
     ("subject_to", "[\"staleness_head_p99 <= 4\"]"),
     ("space", "[\"policy_training.max_head_off_policyness=0,1,2,4\"]"),
-    ("window_sec", "600"),
     ("predicted", "{ trained_samples_per_hour = [1200.0, 10.0] }"),
     ("envelope", "{ trained_samples_per_hour = [1100.0, 1300.0] }"),
 ];
@@ -42,7 +41,7 @@ pub(super) fn load(name: &str, text: &str) -> Result<(Tuned, Diagnostics), Diagn
         return Err(diagnostics);
     }
     let mut reader = document.reader();
-    let (head, config_digest) = head(reader.table("tuned"), &document.findings);
+    let (head, config_digest) = head(reader.table("tuned"));
     let config = parse_sections(&mut reader);
     reader.finish();
     check_sections(&document, &config);
@@ -79,7 +78,7 @@ struct Head {
     envelope: Envelope,
 }
 
-fn head(mut table: Reader<'_>, findings: &Findings) -> (Head, Digest) {
+fn head(mut table: Reader<'_>) -> (Head, Digest) {
     for (key, example) in REQUIRED {
         table.require(key, example);
     }
@@ -98,31 +97,31 @@ fn head(mut table: Reader<'_>, findings: &Findings) -> (Head, Digest) {
         subject_to: table.strings("subject_to"),
         space: table.strings("space"),
     };
-    let window = table.span_sec("window_sec", Span::ZERO);
-    if table.has("window_sec") && window == Span::ZERO {
-        table.error("window_sec", "a window of no length", "write `window_sec = 600`");
+    let envelope = Envelope::read(&mut table);
+    if table.has("envelope") && envelope.ranges.is_empty() {
+        table.error("envelope", "the envelope is empty", AGAIN);
     }
-    let predicted = pairs(&mut table, "predicted", findings);
-    for (_, (_, half_width), node) in &predicted {
-        if *half_width < 0.0 {
+    let predicted = predicted(table.table("predicted"));
+    table.finish();
+    (Head { provenance, predicted, envelope }, config_digest)
+}
+
+/// Any number: a metric has no other limits here.
+const ANY: std::ops::RangeInclusive<f64> = -1e300..=1e300;
+
+/// `METRIC = [mean, half_width]`
+fn predicted(mut table: Reader<'_>) -> Vec<(&'static Metric, f64, f64)> {
+    let mut found = Vec::new();
+    for metric in METRICS {
+        let Some([mean, half_width]) = table.pair(metric.name, ANY) else { continue };
+        if half_width < 0.0 {
             let message = "the half-width of an interval is below 0";
-            findings.push(Diagnostic::error(node.origin, message).help("write [mean, half_width]"));
+            table.error(metric.name, message, "write [mean, half_width]");
         }
-    }
-    let ranges = pairs(&mut table, "envelope", findings);
-    for (_, (low, high), node) in &ranges {
-        if low > high {
-            let message = format!("the range is empty: {low} is above {high}");
-            let help = format!("write [{high:?}, {low:?}], the lower end first");
-            findings.push(Diagnostic::error(node.origin, message).help(help));
-        }
+        found.push((metric, mean, half_width));
     }
     table.finish();
-    let predicted =
-        predicted.into_iter().map(|(metric, (mean, half), _)| (metric, mean, half)).collect();
-    let range = |(metric, (low, high), _)| (metric, Range { low, high });
-    let envelope = Envelope { window, ranges: ranges.into_iter().map(range).collect() };
-    (Head { provenance, predicted, envelope }, config_digest)
+    found
 }
 
 /// Sixteen hexadecimal digits.
@@ -135,65 +134,24 @@ fn digest(table: &mut Reader<'_>, key: &'static str) -> Digest {
     Digest::from_value(value.unwrap_or_default())
 }
 
-type Pair<'a> = (&'static Metric, (f64, f64), &'a Node);
-
-/// A table of metrics with two numbers each.
-fn pairs<'a>(table: &mut Reader<'a>, key: &'static str, findings: &Findings) -> Vec<Pair<'a>> {
-    let Some(node) = table.node(key) else { return Vec::new() };
-    let Some(metrics) = node.as_table() else {
-        table.error(
-            key,
-            format!("`{key}` must be a table, not {}", node.value.describe()),
-            format!("write a [tuned.{key}] with a line a metric"),
-        );
-        return Vec::new();
-    };
-    let mut found = Vec::new();
-    for entry in metrics.entries() {
-        match pair(entry) {
-            Ok((metric, pair)) => found.push((metric, pair, &entry.node)),
-            Err(wrong) => findings.push(wrong),
-        }
-    }
-    if metrics.entries().next().is_none() {
-        table.error(key, format!("[tuned.{key}] is empty"), AGAIN);
-    }
-    found
-}
-
-fn pair(entry: &Entry) -> Result<(&'static Metric, (f64, f64)), Diagnostic> {
-    let Some(metric) = METRICS.iter().find(|metric| metric.name == entry.key) else {
-        let names: Vec<&str> = METRICS.iter().map(|metric| metric.name).collect();
-        let help = did_you_mean(&entry.key, &names, "write a metric of docs/metrics.md");
-        let message = format!("`{}` is no metric", entry.key);
-        return Err(Diagnostic::error(entry.key_origin, message).help(help));
-    };
-    let number = |node: &Node| match node.value {
-        Value::Integer(number) => Some(number as f64),
-        Value::Float(number) => Some(number).filter(|number| number.is_finite()),
-        _ => None,
-    };
-    if let Value::List(items) = &entry.node.value
-        && let [one, other] = items.as_slice()
-        && let (Some(one), Some(other)) = (number(one), number(other))
-    {
-        return Ok((metric, (one, other)));
-    }
-    let message = format!("`{}` must be two finite numbers in brackets", entry.key);
-    Err(Diagnostic::error(entry.node.origin, message)
-        .help(format!("write `{} = [1, 2]`", entry.key)))
-}
-
 /// The sections must be those that were tuned: predictions of others mean nothing.
 fn edited(document: &Document, tuned: &Tuned, written: Digest) {
     let found = tuned.config.digest();
     let Some(entry) = document.root.find("tuned.config_digest") else { return };
-    if found == written {
-        return;
-    }
+    let lacking = searched(&tuned.provenance.space).into_iter().find(|path| {
+        let key = keys().iter().find(|key| key.path() == *path);
+        // A key that has no value is written by leaving it out.
+        key.is_some_and(|key| key.describe(&tuned.config).value.is_some())
+            && document.root.find(path).is_none()
+    });
+    let why = match lacking {
+        _ if found != written => format!("{written} was written, {found} is found"),
+        Some(path) => format!("`{path}` was searched and is missing"),
+        None => return,
+    };
     let message = format!(
         "the scheduling sections are not those that were tuned: the file was edited or cut short, \
-         or another version wrote it ({written} was written, {found} is found)"
+         or another version wrote it ({why})"
     );
     let help = format!("{AGAIN}; a key that you want otherwise is changed after the promotion");
     document.findings.push(Diagnostic::error(entry.node.origin, message).help(help));

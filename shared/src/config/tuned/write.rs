@@ -3,10 +3,9 @@
 use std::fmt::Write;
 
 use super::{Provenance, Tuned};
-use crate::config::keys::{Key, keys, spelled_out};
+use crate::config::keys::{sections_toml, spelled_out};
 use crate::config::sections::Config;
 use crate::config::text::toml_text;
-use crate::metrics::Metric;
 use crate::time::Span;
 
 const HEAD: &str = "# Written by `headway tune`; hand it to `headway promote`.\n";
@@ -16,13 +15,21 @@ pub(super) fn text(tuned: &Tuned) -> String {
     let mut text = HEAD.to_owned();
     // Writing to a `String` cannot fail.
     let _ = head(&mut text, provenance, config, envelope.window);
-    let predicted = predicted.iter().map(|(metric, mean, half)| (*metric, *mean, *half));
-    let _ = pairs(&mut text, "predicted", "whole runs: mean, 90% half-width", predicted);
-    let ranges = envelope.ranges.iter().map(|(metric, range)| (*metric, range.low, range.high));
-    let about = "one window of `window_sec` of a healthy run: lowest, highest";
-    let _ = pairs(&mut text, "envelope", about, ranges);
-    let _ = sections(&mut text, config, &provenance.space);
-    text
+    text += "\n# Whole runs: mean, and half-width of its 90% interval.\n[tuned.predicted]\n";
+    for (metric, mean, half_width) in predicted {
+        // `Debug` writes the shortest text that reads back as the same number.
+        let _ = writeln!(text, "{} = [{mean:?}, {half_width:?}]", metric.name);
+    }
+    text += "\n# One window of `window_sec` of a healthy run: from, to.\n[tuned.envelope]\n";
+    text += &envelope.to_toml();
+    text.push('\n');
+    text + &sections_toml(config, "", &searched(&provenance.space))
+}
+
+/// The keys of the space, in full.
+pub(super) fn searched(space: &[String]) -> Vec<String> {
+    let keys = space.iter().filter_map(|axis| Some(axis.split_once('=')?.0.trim()));
+    keys.flat_map(spelled_out).map(str::to_owned).collect()
 }
 
 fn head(
@@ -61,38 +68,4 @@ fn list(text: &mut String, key: &str, items: &[String]) -> std::fmt::Result {
             writeln!(text, "]")
         }
     }
-}
-
-/// Two numbers a metric. `Debug` writes the shortest text that reads back as the same number.
-fn pairs(
-    text: &mut String,
-    table: &str,
-    about: &str,
-    values: impl Iterator<Item = (&'static Metric, f64, f64)>,
-) -> std::fmt::Result {
-    writeln!(text, "\n# {about}\n[tuned.{table}]")?;
-    for (metric, one, other) in values {
-        writeln!(text, "{} = [{one:?}, {other:?}]", metric.name)?;
-    }
-    Ok(())
-}
-
-/// The scheduling sections: what differs from its default, and what was searched.
-fn sections(text: &mut String, config: &Config, space: &[String]) -> std::fmt::Result {
-    let searched: Vec<&str> = space
-        .iter()
-        .filter_map(|axis| Some(axis.split_once('=')?.0.trim()))
-        .flat_map(spelled_out)
-        .collect();
-    let wanted = |key: &&Key| searched.contains(&key.path().as_str()) || key.is_given_by(config);
-    let mut section = "";
-    for key in keys().iter().filter(|key| !key.is_alias()).filter(wanted) {
-        let Some(value) = key.describe(config).value else { continue };
-        if key.section != section {
-            section = key.section;
-            writeln!(text, "\n[{section}]")?;
-        }
-        writeln!(text, "{} = {value}", key.name)?;
-    }
-    Ok(())
 }
