@@ -9,6 +9,7 @@ mod calibrate;
 mod diagnosis;
 #[cfg(feature = "live")]
 mod doctor;
+mod guard;
 mod plan;
 mod validate;
 
@@ -16,6 +17,7 @@ pub(crate) use calibrate::calibrated;
 pub(crate) use diagnosis::diagnosis;
 #[cfg(feature = "live")]
 pub(crate) use doctor::doctor;
+pub(crate) use guard::guarded;
 pub(crate) use plan::plan;
 pub(crate) use validate::validation;
 

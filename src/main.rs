@@ -18,7 +18,7 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 
 use commands::{
-    calibrate, compare, diagnose, import, plan, plot, replay, simulate, sweep, validate,
+    calibrate, compare, diagnose, guard, import, plan, plot, replay, simulate, sweep, validate,
 };
 #[cfg(feature = "live")]
 use commands::{check, doctor, environment, run};
@@ -43,6 +43,7 @@ enum Command {
     Plan(plan::Args),
     Plot(plot::Args),
     Calibrate(calibrate::Args),
+    Guard(guard::Args),
     Replay(replay::Args),
     Validate(validate::Args),
     Diagnose(diagnose::Args),
@@ -66,6 +67,7 @@ impl Command {
             Self::Plan(args) => plan::run(args),
             Self::Plot(args) => plot::run(args),
             Self::Calibrate(args) => calibrate::run(args),
+            Self::Guard(args) => guard::run(args),
             Self::Replay(args) => replay::run(args),
             Self::Validate(args) => validate::run(args),
             Self::Diagnose(args) => diagnose::run(args),

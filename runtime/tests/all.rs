@@ -27,6 +27,7 @@ mod all {
     mod external_trainer;
     mod garbage;
     mod given_up;
+    mod guard;
     mod hugging_face;
     mod judges;
     #[cfg(feature = "torch")]

@@ -67,6 +67,7 @@
 //! | [`plan`] | how to split GPUs over the loops |
 //! | [`validate`] | predictions beside what recorded runs measured |
 //! | [`diagnose`] | where a run's staleness and ratios come from, and what to change |
+//! | [`guarded`] | a recorded run held to an envelope after the fact |
 //! | [`stats`] | intervals, warm-up |
 //! | [`calibrate`] | what a run measured, as numbers of a scenario |
 //! | [`report`] | tables, CSV, JSON and plots, the same bytes everywhere |
@@ -77,6 +78,7 @@ pub mod calibrate;
 pub mod compare;
 pub mod diagnose;
 pub mod drift;
+pub mod guarded;
 pub mod import;
 pub mod kernel;
 pub mod plan;

@@ -15,6 +15,7 @@ mod all {
     mod drift_model;
     mod drift_runs;
     mod goldens;
+    mod guard;
     mod import;
     mod live_validation;
     mod panics;
