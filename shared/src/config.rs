@@ -11,6 +11,7 @@ mod bound;
 mod check;
 mod choices;
 mod diagnostic;
+pub mod edit;
 mod envelope;
 mod explain;
 mod guard;
