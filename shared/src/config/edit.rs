@@ -5,6 +5,8 @@
 //! After each change the text is read again, so that a change that would break it is not made.
 
 mod adopt;
+mod change;
+mod guarded;
 mod line;
 
 use std::fmt;
@@ -14,6 +16,9 @@ use super::layers::{Document, Layers};
 use super::node::{Entry, Table, Value};
 use super::parse::parse_sections;
 use super::sections::Config;
+
+pub use change::{Change, changes};
+
 use line::{end_of_line, line_break, start_of_line};
 
 /// A change that cannot be made in place: the text writes the table in a way that has no room for
@@ -108,15 +113,14 @@ impl Draft {
         }
     }
 
-    /// Adds lines at the end, behind an empty one.
+    /// Adds lines at the end, behind an empty one; they end as the lines of the text do.
     ///
     /// # Errors
     /// They do not fit to what is there; the text is as it was.
     pub fn append(&mut self, lines: &str) -> Result<(), NoPlace> {
         let end = self.text.len();
-        let (text, first) = self.block(end, lines);
-        let name: Vec<&str> = vec![first];
-        self.replace(&name, end, end, &text)
+        let text = self.block(end, lines);
+        self.replace(&[lines.lines().next().unwrap_or("")], end, end, &text)
     }
 
     fn table(&self, path: &[&str]) -> Option<&Table> {
@@ -159,23 +163,21 @@ impl Draft {
         if tables.is_empty() {
             return Err(no_place(path));
         }
-        let newline = line_break(&self.text);
-        let lines = format!("[{}]{newline}{assignment}{newline}", tables.join("."));
+        let lines = format!("[{}]\n{assignment}\n", tables.join("."));
         let at = self.behind_parent(tables).unwrap_or(self.text.len());
-        let (text, _) = self.block(at, &lines);
+        let text = self.block(at, &lines);
         self.replace(path, at, at, &text)
     }
 
     /// Lines with an empty one before them, to be put at the start of a line or at the end of the
-    /// text; and their first word.
-    fn block<'l>(&self, at: usize, lines: &'l str) -> (String, &'l str) {
+    /// text.
+    fn block(&self, at: usize, lines: &str) -> String {
         let newline = line_break(&self.text);
         let before = &self.text[..at];
         let unfinished = !before.is_empty() && !before.ends_with('\n');
         let gap = if before.is_empty() { "" } else { newline };
         let ends = if unfinished { newline } else { "" };
-        let first = lines.split_whitespace().next().unwrap_or("");
-        (format!("{ends}{gap}{lines}"), first)
+        format!("{ends}{gap}{}", lines.replace('\n', newline))
     }
 
     fn insert_in_braces(

@@ -2,7 +2,11 @@ use proptest::prelude::*;
 
 use super::Draft;
 use crate::config::keys::keys;
-use crate::config::{Config, Layers, load_config};
+use crate::config::{
+    Config, Envelope, GuardSettings, Layers, OnDeviation, Range, load_config, load_guarded,
+};
+use crate::metrics::METRICS;
+use crate::time::Span;
 
 fn draft(text: &str) -> Draft {
     Draft::new("config.toml", text).unwrap_or_else(|wrong| panic!("{wrong}\n{text}"))
@@ -152,6 +156,67 @@ fn a_change_without_a_place_changes_nothing() {
     let broken = draft.set(&["policy_training", "gate"], "\"none");
     assert!(broken.is_err());
     assert_eq!(draft.text(), text);
+}
+
+fn envelope(ranges: &[(&str, f64, f64)]) -> Envelope {
+    let range = |&(name, low, high): &(&str, f64, f64)| {
+        let metric = METRICS.iter().find(|metric| metric.name == name).unwrap();
+        (metric, Range { low, high })
+    };
+    Envelope { window: Span::from_secs(600), ranges: ranges.iter().map(range).collect() }
+}
+
+fn guard_of(text: &str) -> GuardSettings {
+    let layers = Layers::new().toml("config.toml", text);
+    load_guarded(&layers, false).unwrap_or_else(|wrong| panic!("{wrong}\n{text}")).1.unwrap()
+}
+
+#[test]
+fn a_guard_that_there_is_none_of_is_added_at_the_end() {
+    let text = "[policy_training]\r\nbatch_size = 8 # ours\r\n";
+    let mut draft = draft(text);
+    let ranges = envelope(&[("trained_samples_per_hour", 1100.0, 1300.5)]);
+    draft.hold_to(&ranges, Some(&wished(&["max_head_off_policyness=1"]))).unwrap();
+    assert!(draft.text().starts_with(&format!("{text}\r\n[guard]\r\n")), "{}", draft.text());
+    let guard = guard_of(draft.text());
+    assert_eq!((guard.on_deviation, &guard.envelope), (OnDeviation::Log, &ranges));
+    assert_eq!(guard.previous.unwrap().policy_training.max_head_off_policyness, 1);
+}
+
+#[test]
+fn a_guard_that_is_there_keeps_what_it_does_and_its_comments() {
+    let text = "[guard] # watch\non_deviation = \"rollback\" # brave\npatience = 5\nwindow_sec = 60\n\
+                [guard.envelope]\nstaleness_head_mean = [0.0, 9.0] # old\n\
+                trained_samples_per_hour = [1, 2] # rate\n\
+                [guard.previous.policy_training]\n# what it was\nbatch_size = 4\n\
+                stale_filter_steps = 8\n[queue]\nmax_size = 99 # q\n";
+    let mut edited = draft(text);
+    let ranges =
+        envelope(&[("trained_samples_per_hour", 5.5, 7.0), ("judge_idle_share", 0.0, 0.5)]);
+    edited.hold_to(&ranges, None).unwrap();
+    let guard = guard_of(edited.text());
+    assert_eq!((guard.on_deviation, guard.patience), (OnDeviation::Rollback, 5));
+    assert_eq!(guard.envelope, ranges);
+    assert_eq!(guard.previous.unwrap().policy_training.stale_filter_steps, Some(8));
+    let previous = wished(&["batch_size=8", "votes=3", "min_votes=1", "queue.output.max_size=64"]);
+    edited.hold_to(&ranges, Some(&previous)).unwrap();
+    let mut back = guard_of(edited.text()).previous.unwrap();
+    assert_eq!(back.queue.rollout.max_size, 512, "its own, and not the file's");
+    back.policy_serving.engine.clone_from(&previous.policy_serving.engine);
+    assert_eq!(*back, previous);
+    for kept in ["[guard] # watch", "# brave", "# old", "# rate", "# what it was", "= 99 # q"] {
+        assert!(edited.text().contains(kept), "{kept}: {}", edited.text());
+    }
+    let again = edited.text().to_owned();
+    edited.hold_to(&ranges, Some(&previous)).unwrap();
+    assert_eq!(edited.text(), again);
+    // Back to the defaults, and written otherwise.
+    for text in ["guard = { window_sec = 1, envelope = { judge_idle_share = [0, 1] } }", text] {
+        let mut edited = draft(text);
+        edited.hold_to(&ranges, Some(&Config::default())).unwrap();
+        let guard = guard_of(edited.text());
+        assert_eq!((*guard.previous.unwrap(), guard.envelope), (Config::default(), ranges.clone()));
+    }
 }
 
 /// Texts as people write them, which say what `sets` say.
