@@ -12,6 +12,7 @@ pub(crate) mod environment;
 pub(crate) mod import;
 pub(crate) mod plan;
 pub(crate) mod plot;
+pub(crate) mod promote;
 pub(crate) mod replay;
 #[cfg(feature = "live")]
 pub(crate) mod run;

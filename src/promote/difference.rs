@@ -9,17 +9,29 @@ const AROUND: usize = 2;
 
 /// The keys that change, one a line: from what to what, and when a running system takes it.
 pub(super) fn keys(changes: &[Change]) -> String {
-    let paths: Vec<String> = changes.iter().map(|change| change.key.path()).collect();
-    let wide = paths.iter().map(String::len).max().unwrap_or(0);
-    let values: Vec<String> =
-        changes.iter().map(|change| format!("{} -> {}", change.old_text(), change.new_text())).collect();
-    let broad = values.iter().map(|value| value.chars().count()).max().unwrap_or(0);
-    let mut text = String::new();
-    for ((path, value), change) in paths.iter().zip(&values).zip(changes) {
-        // Writing to a `String` cannot fail.
-        let _ = writeln!(text, "  {path:wide$}  {value:broad$}  {}", change.key.effect);
+    let rows = changes.iter().map(|change| {
+        let values = format!("{} -> {}", change.old_text(), change.new_text());
+        [change.key.path(), values, change.key.effect.to_string()]
+    });
+    rows(rows.collect())
+}
+
+/// What stands above the keys that change.
+pub(super) fn head(name: &str, count: usize) -> String {
+    match count {
+        0 => format!("{name}: no scheduling key changes, [guard] does\n"),
+        1 => format!("{name}: 1 key changes\n"),
+        count => format!("{name}: {count} keys change\n"),
     }
-    text
+}
+
+/// Columns below each other.
+pub(super) fn rows(rows: Vec<[String; 3]>) -> String {
+    let wide = |column: usize| {
+        rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0)
+    };
+    let (key, value) = (wide(0), wide(1));
+    rows.iter().map(|[path, values, effect]| format!("  {path:key$}  {values:value$}  {effect}\n")).collect()
 }
 
 /// A unified difference of two texts; empty where they are the same.
@@ -31,6 +43,7 @@ pub(super) fn lines(name: &str, before: &str, after: &str) -> String {
     let new: Vec<&str> = after.split_inclusive('\n').collect();
     let steps = steps(&old, &new);
     let mut text = format!("--- {name}\n+++ {name}, promoted\n");
+    // Writing to a `String` cannot fail.
     for range in hunks(&steps) {
         let first = |keeps: fn(&Step<'_>) -> bool| {
             steps[..range.start].iter().filter(|step| keeps(step)).count() + 1

@@ -70,11 +70,7 @@ pub(crate) fn promote(
         return Ok(());
     }
     let name = &target.name;
-    let head = match promotion.changes.len() {
-        0 => format!("{name}: no scheduling key changes, [guard] does\n"),
-        1 => format!("{name}: 1 key changes\n"),
-        count => format!("{name}: {count} keys change\n"),
-    };
+    let head = difference::head(name, promotion.changes.len());
     let lines = difference::lines(name, &target.text, &promotion.text);
     terminal::data(&(head + &difference::keys(&promotion.changes) + &lines))?;
     if dry_run {

@@ -24,6 +24,12 @@ pub(super) fn read(name: &str, text: &str) -> Result<(Config, Option<GuardSettin
     Ok((config, guard))
 }
 
+/// The paths of all keys, which a whole configuration is written with.
+#[cfg(feature = "live")]
+pub(super) fn all_keys() -> Vec<String> {
+    keys().iter().map(Key::path).collect()
+}
+
 /// Edits a text so that it says what was tuned. What a restart alone changes, and no simulation
 /// knows, stays as it is.
 pub(super) fn promote(name: &str, text: &str, from: &Promotable) -> Result<Promotion, Failure> {

@@ -72,7 +72,8 @@ impl Driver {
         self.operators.push_back(Some(asker));
         self.feed(&Input::Operator(Operator::Reconfigure(Box::new(config.clone()))));
         if *self.scheduler.config() == config {
-            self.options.guard = guard;
+            self.options.guard.clone_from(&guard);
+            self.hold_to(guard);
         }
     }
 }
