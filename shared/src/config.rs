@@ -24,6 +24,7 @@ mod reader;
 mod sections;
 mod settings;
 mod text;
+pub mod tuned;
 
 pub use check::{MAX_VOTES, Problem, QueueName, check};
 pub use choices::*;

@@ -9,7 +9,7 @@ use std::fmt;
 
 pub use field::Described;
 pub use reference::reference;
-pub use write::sections_toml;
+pub use write::{sections_toml, spelled_out};
 
 use super::node::{Entry, Table};
 use super::reader::{Reader, nearest};

@@ -8,21 +8,28 @@ use crate::config::node::Table;
 use crate::config::reader::Reader;
 use crate::config::sections::Config;
 
-/// Keys that say again what other keys say: they are never written.
-const ALIASES: [&str; 6] = [
-    "policy_serving.weight_sync_pause",
-    "policy_training.max_head_offpolicyness",
-    "policy_training.queue_type",
-    "queue.max_size",
-    "queue.queue_type",
-    "queue.drop_policy",
+/// Keys that say again what other keys say, each with those keys: they are never written.
+const ALIASES: [(&str, &[&str]); 6] = [
+    ("policy_serving.weight_sync_pause", &["policy_serving.sync_mode"]),
+    ("policy_training.max_head_offpolicyness", &["policy_training.max_head_off_policyness"]),
+    ("policy_training.queue_type", &["queue.rollout.queue_type", "queue.output.queue_type"]),
+    ("queue.max_size", &["queue.rollout.max_size", "queue.output.max_size"]),
+    ("queue.queue_type", &["queue.rollout.queue_type", "queue.output.queue_type"]),
+    ("queue.drop_policy", &["queue.rollout.drop_policy", "queue.output.drop_policy"]),
 ];
+
+/// The keys that say in full what the key at `path` says; of most keys the key itself.
+#[must_use]
+pub fn spelled_out(path: &str) -> Vec<&str> {
+    let alias = ALIASES.iter().find(|(alias, _)| *alias == path);
+    alias.map_or_else(|| vec![path], |(_, names)| names.to_vec())
+}
 
 impl Key {
     /// It says again what another key says, such as `weight_sync_pause`.
     #[must_use]
     pub fn is_alias(&self) -> bool {
-        ALIASES.contains(&self.path().as_str())
+        ALIASES.iter().any(|(alias, _)| *alias == self.path())
     }
 
     /// Without it, `config` would be another.
