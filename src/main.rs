@@ -8,7 +8,7 @@ mod live;
 mod options;
 mod outcome;
 mod progress;
-mod promote;
+mod promotion;
 mod source;
 mod steps;
 mod terminal;
@@ -19,8 +19,7 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 
 use commands::{
-    calibrate, compare, diagnose, import, plan, plot, promote as promotion, replay, simulate,
-    sweep, validate,
+    calibrate, compare, diagnose, import, plan, plot, promote, replay, simulate, sweep, validate,
 };
 #[cfg(feature = "live")]
 use commands::{check, doctor, environment, run};
@@ -43,7 +42,7 @@ enum Command {
     Sweep(sweep::Args),
     Compare(compare::Args),
     Plan(plan::Args),
-    Promote(promotion::Args),
+    Promote(promote::Args),
     Plot(plot::Args),
     Calibrate(calibrate::Args),
     Replay(replay::Args),
@@ -67,7 +66,7 @@ impl Command {
             Self::Sweep(args) => sweep::run(args),
             Self::Compare(args) => compare::run(args),
             Self::Plan(args) => plan::run(args),
-            Self::Promote(args) => promotion::run(args),
+            Self::Promote(args) => promote::run(args),
             Self::Plot(args) => plot::run(args),
             Self::Calibrate(args) => calibrate::run(args),
             Self::Replay(args) => replay::run(args),

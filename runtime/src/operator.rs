@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use reqwest::header::CONTENT_TYPE;
 use reqwest::{Client, RequestBuilder, StatusCode};
-use serde::Deserialize;
+use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
 use crate::http;
@@ -39,12 +39,22 @@ pub struct Reconfigured {
 pub struct Changed {
     /// Its path.
     pub key: String,
-    /// Its value before; null: absent.
-    pub old: Value,
+    /// Its value before, to be read.
+    #[serde(deserialize_with = "shown")]
+    pub old: String,
     /// Its value after.
-    pub new: Value,
+    #[serde(deserialize_with = "shown")]
+    pub new: String,
     /// When it takes effect, such as `next admission`.
     pub effect: String,
+}
+
+/// A value as TOML has it.
+fn shown<'de, D: Deserializer<'de>>(value: D) -> Result<String, D::Error> {
+    Ok(match Value::deserialize(value)? {
+        Value::Null => "absent".to_owned(),
+        value => value.to_string(),
+    })
 }
 
 /// Why a run could not be asked, or said no. None of these has changed anything, but for
@@ -52,7 +62,9 @@ pub struct Changed {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum RemoteError {
     /// It is no address.
-    #[error("`{0}` is no address of a run\nhelp: write it with its scheme, such as http://127.0.0.1:30000")]
+    #[error(
+        "`{0}` is no address of a run\nhelp: write it with its scheme, such as http://127.0.0.1:30000"
+    )]
     Url(String),
     /// Nobody answers.
     #[error("{url}: nobody answers: {why}\nhelp: does it run, and is this its address?")]
@@ -75,7 +87,9 @@ pub enum RemoteError {
     )]
     NoAdmin(String),
     /// It is something else.
-    #[error("{url}: this is no Headway: {why}\nhelp: name the address at which `headway run` serves")]
+    #[error(
+        "{url}: this is no Headway: {why}\nhelp: name the address at which `headway run` serves"
+    )]
     Foreign {
         /// Where.
         url: String,
@@ -156,7 +170,8 @@ impl Remote {
         if status != StatusCode::OK {
             return Err(self.refused(status, &text).await);
         }
-        serde_json::from_str(&text).map_err(|_| silent("what came is no JSON of a Headway".to_owned()))
+        serde_json::from_str(&text)
+            .map_err(|_| silent("what came is no JSON of a Headway".to_owned()))
     }
 
     fn unreachable(&self, why: String) -> RemoteError {

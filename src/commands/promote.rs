@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use crate::failure::Failure;
-use crate::promote::{file, tuned};
+use crate::promotion::{file, tuned};
 
 /// Hand a tuned configuration to config.toml, or to a live run
 ///
@@ -56,10 +56,10 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     }
     #[cfg(feature = "live")]
     if let Some(url) = &args.live {
-        let remote = crate::promote::live::connect(url, args.token_file.as_deref())?;
+        let remote = crate::promotion::live::connect(url, args.token_file.as_deref())?;
         return match tuned {
-            Some(tuned) => crate::promote::live::promote(&remote, &tuned, args.dry_run),
-            None => crate::promote::live::roll_back(&remote, args.dry_run),
+            Some(tuned) => crate::promotion::live::promote(&remote, &tuned, args.dry_run),
+            None => crate::promotion::live::roll_back(&remote, args.dry_run),
         };
     }
     Ok(())

@@ -82,8 +82,10 @@ pub(crate) fn promote(
         "{name} is promoted; as it was it is {}, and --rollback brings it back",
         copy.display()
     ));
-    terminal::note("a run started from it has all of this from its start; one that runs takes it by \
-                    --live");
+    terminal::note(
+        "a run started from it has all of this from its start; one that runs takes it by \
+                    --live",
+    );
     Ok(())
 }
 

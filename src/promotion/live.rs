@@ -45,9 +45,7 @@ pub(crate) fn connect(url: &str, token_file: Option<&Path>) -> Result<Connection
 fn token(file: Option<&Path>) -> Result<Secret, Failure> {
     let (text, place) = match file {
         Some(path) => (options::read(path)?, path.display().to_string()),
-        None => {
-            (env::var(ADMIN_TOKEN).unwrap_or_default(), format!("the variable {ADMIN_TOKEN}"))
-        }
+        None => (env::var(ADMIN_TOKEN).unwrap_or_default(), format!("the variable {ADMIN_TOKEN}")),
     };
     Secret::new(&text).ok_or_else(|| {
         Failure::input(format!(
@@ -107,12 +105,8 @@ impl Connection {
 
 /// What changes when, a key a line.
 fn told(url: &str, done: &Reconfigured) -> String {
-    let shown = |value: &serde_json::Value| match value {
-        serde_json::Value::Null => "absent".to_owned(),
-        value => value.to_string(),
-    };
     let rows = done.changed.iter().map(|changed| {
-        let values = format!("{} -> {}", shown(&changed.old), shown(&changed.new));
+        let values = format!("{} -> {}", changed.old, changed.new);
         [changed.key.clone(), values, changed.effect.clone()]
     });
     super::difference::head(url, done.changed.len()) + &super::difference::rows(rows.collect())

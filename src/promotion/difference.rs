@@ -27,11 +27,12 @@ pub(super) fn head(name: &str, count: usize) -> String {
 
 /// Columns below each other.
 pub(super) fn rows(rows: Vec<[String; 3]>) -> String {
-    let wide = |column: usize| {
-        rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0)
-    };
+    let wide =
+        |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
     let (key, value) = (wide(0), wide(1));
-    rows.iter().map(|[path, values, effect]| format!("  {path:key$}  {values:value$}  {effect}\n")).collect()
+    rows.iter()
+        .map(|[path, values, effect]| format!("  {path:key$}  {values:value$}  {effect}\n"))
+        .collect()
 }
 
 /// A unified difference of two texts; empty where they are the same.
@@ -147,9 +148,6 @@ mod tests {
              @@ -7,2 +7,3 @@\n g\n h\n+i\n"
         );
         assert_eq!(lines("c.toml", before, before), "");
-        assert_eq!(
-            lines("c", "", "x\r\n"),
-            "--- c\n+++ c, promoted\n@@ -1,0 +1,1 @@\n+x\n"
-        );
+        assert_eq!(lines("c", "", "x\r\n"), "--- c\n+++ c, promoted\n@@ -1,0 +1,1 @@\n+x\n");
     }
 }

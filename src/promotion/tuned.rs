@@ -100,16 +100,16 @@ fn keeps_constraints(name: &str, tuned: &Tuned) -> Result<(), Failure> {
         let constraint = Constraint::parse(text).map_err(|error| {
             Failure::input(format!("{name}: `subject_to`: {error}\nhelp: {}", error.help()))
         })?;
-        let predicted = tuned.predicted.iter().find(|(metric, ..)| metric.name == constraint.metric);
+        let predicted =
+            tuned.predicted.iter().find(|(metric, ..)| metric.name == constraint.metric);
         let estimate = predicted.map(|&(_, mean, half_width)| Estimate {
             mean,
             half_width: Some(half_width),
             count: tuned.provenance.replications,
         });
         if !constraint.is_kept(estimate) {
-            let said = predicted.map_or("nothing".to_owned(), |(_, mean, half)| {
-                format!("{mean} ± {half}")
-            });
+            let said = predicted
+                .map_or("nothing".to_owned(), |(_, mean, half)| format!("{mean} ± {half}"));
             broken.push(format!("{name}: {text} does not hold: it predicts {said}"));
         } else if constraint.is_unsure(estimate) {
             terminal::note(&format!("{name}: {text} is predicted, but not surely"));
