@@ -9,11 +9,11 @@ const AROUND: usize = 2;
 
 /// The keys that change, one a line: from what to what, and when a running system takes it.
 pub(super) fn keys(changes: &[Change]) -> String {
-    let rows = changes.iter().map(|change| {
+    let row = |change: &Change| {
         let values = format!("{} -> {}", change.old_text(), change.new_text());
         [change.key.path(), values, change.key.effect.to_string()]
-    });
-    rows(rows.collect())
+    };
+    rows(&changes.iter().map(row).collect::<Vec<_>>())
 }
 
 /// What stands above the keys that change.
@@ -26,7 +26,7 @@ pub(super) fn head(name: &str, count: usize) -> String {
 }
 
 /// Columns below each other.
-pub(super) fn rows(rows: Vec<[String; 3]>) -> String {
+pub(super) fn rows(rows: &[[String; 3]]) -> String {
     let wide =
         |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
     let (key, value) = (wide(0), wide(1));
@@ -46,20 +46,14 @@ pub(super) fn lines(name: &str, before: &str, after: &str) -> String {
     let mut text = format!("--- {name}\n+++ {name}, promoted\n");
     // Writing to a `String` cannot fail.
     for range in hunks(&steps) {
-        let first = |keeps: fn(&Step<'_>) -> bool| {
-            steps[..range.start].iter().filter(|step| keeps(step)).count() + 1
+        let count = |of: &[Step<'_>]| {
+            let old = of.iter().filter(|step| step.is_old()).count();
+            (old, of.iter().filter(|step| step.is_new()).count())
         };
-        let count = |keeps: fn(&Step<'_>) -> bool| {
-            steps[range.clone()].iter().filter(|step| keeps(step)).count()
-        };
-        let _ = writeln!(
-            text,
-            "@@ -{},{} +{},{} @@",
-            first(Step::is_old),
-            count(Step::is_old),
-            first(Step::is_new),
-            count(Step::is_new)
-        );
+        let (old_before, new_before) = count(&steps[..range.start]);
+        let (old, new) = count(&steps[range.clone()]);
+        let (old_first, new_first) = (old_before + 1, new_before + 1);
+        let _ = writeln!(text, "@@ -{old_first},{old} +{new_first},{new} @@");
         for step in &steps[range.clone()] {
             let (sign, line) = match step {
                 Step::Both(line) => (' ', line),

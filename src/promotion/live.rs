@@ -3,13 +3,13 @@
 use std::env;
 use std::path::Path;
 
-use headway_runtime::operator::{Reconfigured, Remote, RemoteError};
+use headway_runtime::operator::{Changed, Reconfigured, Remote, RemoteError};
 use headway_runtime::secret::{ADMIN_TOKEN, Secret};
 use headway_shared::config::keys::sections_toml;
 use tokio::runtime::Runtime;
 
-use super::plan;
 use super::tuned::Promotable;
+use super::{difference, plan};
 use crate::failure::Failure;
 use crate::{options, terminal};
 
@@ -105,9 +105,10 @@ impl Connection {
 
 /// What changes when, a key a line.
 fn told(url: &str, done: &Reconfigured) -> String {
-    let rows = done.changed.iter().map(|changed| {
+    let row = |changed: &Changed| {
         let values = format!("{} -> {}", changed.old, changed.new);
         [changed.key.clone(), values, changed.effect.clone()]
-    });
-    super::difference::head(url, done.changed.len()) + &super::difference::rows(rows.collect())
+    };
+    let rows: Vec<_> = done.changed.iter().map(row).collect();
+    difference::head(url, rows.len()) + &difference::rows(&rows)
 }
