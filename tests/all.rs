@@ -34,6 +34,7 @@ mod all {
     mod pages;
     mod pipe;
     mod plan;
+    mod promote;
     mod purity;
     mod readme;
     mod record;

@@ -106,10 +106,13 @@ fn nothing_unmeant(
             "`{key}` would be lost: it is {old} here, and {} was tuned with its default, {new}",
             from.name
         );
+        let path = change.key.path();
+        let first = match change.new {
+            Some(_) => format!("make it {new} here first"),
+            None => "take it out here first".to_owned(),
+        };
         let help = format!(
-            "tune with `--set {}={old}` (or with --config FILE, the whole of this one), or make it \
-             {new} here first",
-            change.key.path()
+            "tune with `--set {path}={old}` (or with --config FILE, the whole of this one), or {first}"
         );
         findings.push(Diagnostic::error(origin, message).help(help));
     }
