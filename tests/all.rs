@@ -35,6 +35,7 @@ mod all {
     mod pipe;
     mod plan;
     mod promote;
+    mod promote_live;
     mod purity;
     mod readme;
     mod record;
