@@ -13,6 +13,7 @@ pub(crate) mod guard;
 pub(crate) mod import;
 pub(crate) mod plan;
 pub(crate) mod plot;
+pub(crate) mod promote;
 pub(crate) mod replay;
 #[cfg(feature = "live")]
 pub(crate) mod run;

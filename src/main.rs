@@ -8,6 +8,7 @@ mod live;
 mod options;
 mod outcome;
 mod progress;
+mod promotion;
 mod source;
 mod steps;
 mod terminal;
@@ -18,7 +19,8 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 
 use commands::{
-    calibrate, compare, diagnose, guard, import, plan, plot, replay, simulate, sweep, validate,
+    calibrate, compare, diagnose, guard, import, plan, plot, promote, replay, simulate, sweep,
+    validate,
 };
 #[cfg(feature = "live")]
 use commands::{check, doctor, environment, run};
@@ -41,6 +43,7 @@ enum Command {
     Sweep(sweep::Args),
     Compare(compare::Args),
     Plan(plan::Args),
+    Promote(promote::Args),
     Plot(plot::Args),
     Calibrate(calibrate::Args),
     Guard(guard::Args),
@@ -65,6 +68,7 @@ impl Command {
             Self::Sweep(args) => sweep::run(args),
             Self::Compare(args) => compare::run(args),
             Self::Plan(args) => plan::run(args),
+            Self::Promote(args) => promote::run(args),
             Self::Plot(args) => plot::run(args),
             Self::Calibrate(args) => calibrate::run(args),
             Self::Guard(args) => guard::run(args),

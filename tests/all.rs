@@ -34,6 +34,8 @@ mod all {
     mod pages;
     mod pipe;
     mod plan;
+    mod promote;
+    mod promote_live;
     mod purity;
     mod readme;
     mod record;

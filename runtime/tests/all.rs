@@ -36,10 +36,12 @@ mod all {
     mod learning_live;
     mod logs;
     mod openai_client;
+    mod operator;
     mod record;
     mod sglang;
     mod shutdown;
     mod signals;
+    mod switching;
     mod sync_modes;
     mod trajectories;
     mod trajectories_killed;
