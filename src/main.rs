@@ -1,5 +1,6 @@
 //! `headway`: predict and control off-policy staleness in asynchronous RL.
 
+mod check;
 mod commands;
 mod failure;
 mod headline;
@@ -18,10 +19,11 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 
 use commands::{
-    calibrate, compare, diagnose, import, plan, plot, replay, simulate, sweep, validate,
+    calibrate, check as check_command, compare, diagnose, import, plan, plot, replay, simulate,
+    sweep, validate,
 };
 #[cfg(feature = "live")]
-use commands::{check, doctor, environment, run};
+use commands::{doctor, environment, run};
 use failure::Failure;
 
 /// Predict and control off-policy staleness in asynchronous RL.
@@ -46,8 +48,7 @@ enum Command {
     Replay(replay::Args),
     Validate(validate::Args),
     Diagnose(diagnose::Args),
-    #[cfg(feature = "live")]
-    Check(check::Args),
+    Check(check_command::Args),
     Import(import::Args),
     #[cfg(feature = "live")]
     Doctor(doctor::Args),
@@ -69,8 +70,7 @@ impl Command {
             Self::Replay(args) => replay::run(args),
             Self::Validate(args) => validate::run(args),
             Self::Diagnose(args) => diagnose::run(args),
-            #[cfg(feature = "live")]
-            Self::Check(args) => check::run(args),
+            Self::Check(args) => check_command::run(args),
             Self::Import(args) => import::run(args),
             #[cfg(feature = "live")]
             Self::Doctor(args) => doctor::run(args),

@@ -151,7 +151,8 @@ pub fn input(input: &Input) -> String {
 /// Runs of tokens with their versions.
 #[must_use]
 pub fn segments(segments: &[Segment]) -> String {
-    let one = |part: &Segment| format!("{} tokens of version {}", part.tokens, part.version.number());
+    let one =
+        |part: &Segment| format!("{} tokens of version {}", part.tokens, part.version.number());
     match segments {
         [] => "no tokens".to_owned(),
         parts => parts.iter().map(one).collect::<Vec<_>>().join(", then "),
@@ -193,7 +194,9 @@ pub const fn discard(reason: Discard) -> &'static str {
         Discard::StaleParked => "parked, and too old or without a place when its next state came",
         Discard::Aborted => "its generation was aborted by a weight sync",
         Discard::ClientLeft => "its client left",
-        Discard::GenerationFailed => "the engine failed, or took longer than generation_timeout_sec",
+        Discard::GenerationFailed => {
+            "the engine failed, or took longer than generation_timeout_sec"
+        }
         Discard::ReplicaLost => "its replica went down",
         Discard::BadStamp => "its version stamps are impossible",
         Discard::Empty => "it has no tokens",
@@ -209,6 +212,8 @@ pub const fn discard(reason: Discard) -> &'static str {
         Discard::StepFailed => "its train step failed more than train_retries times",
         Discard::LostWeights => "the policy that generated it no longer exists: a rollback",
         Discard::Straggler => "its group waited for it no longer",
-        Discard::ZeroVariance => "all scores of its group were equal, and the filter drops such groups",
+        Discard::ZeroVariance => {
+            "all scores of its group were equal, and the filter drops such groups"
+        }
     }
 }

@@ -66,6 +66,7 @@
 //! | [`sweep`], [`compare`] | grids, and differences in pairs |
 //! | [`plan`] | how to split GPUs over the loops |
 //! | [`validate`] | predictions beside what recorded runs measured |
+//! | [`check`] | scenarios as regression tests: goldens, and what differs from them |
 //! | [`diagnose`] | where a run's staleness and ratios come from, and what to change |
 //! | [`stats`] | intervals, warm-up |
 //! | [`calibrate`] | what a run measured, as numbers of a scenario |
@@ -74,6 +75,7 @@
 //! | [`import`] | other systems' traces and predictions |
 
 pub mod calibrate;
+pub mod check;
 pub mod compare;
 pub mod diagnose;
 pub mod drift;

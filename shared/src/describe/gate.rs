@@ -15,9 +15,9 @@ pub fn capacity(gate: GateKind, numbers: &Capacity) -> String {
     let counted = numbers.counted.unwrap_or(0);
     let allowed = numbers.allowed.unwrap_or(0);
     let left = match gate {
-        GateKind::Headway => format!(
-            "(η {eta} + 1 - publish lag {lag}) * batch {batch} - outstanding {outstanding}"
-        ),
+        GateKind::Headway => {
+            format!("(η {eta} + 1 - publish lag {lag}) * batch {batch} - outstanding {outstanding}")
+        }
         GateKind::Areal => format!(
             "min(max(1, max_concurrent_rollouts {}) - running {unresolved}, (η {eta} + version \
              {deploy} + 1) * batch {batch} - (accepted {counted} + running {unresolved}))",

@@ -23,7 +23,11 @@ pub fn state(state: &State, indent: &str) -> String {
     say(&format!("learner: version {}, {step}", state.learner.number()));
     if let Some(publication) = state.publication {
         let how = if publication.saving { "being saved" } else { "on its way to replicas" };
-        say(&format!("{}: version {}, {how}", publication.publication, publication.version.number()));
+        say(&format!(
+            "{}: version {}, {how}",
+            publication.publication,
+            publication.version.number()
+        ));
     }
     for replica in &state.replicas {
         say(&format!(
