@@ -12,7 +12,7 @@ mod many;
 mod play;
 
 pub use case::{Case, github, junit};
-pub use difference::{Difference, Divergence, How, Moved};
+pub use difference::{Difference, Divergence, How, Moved, Taken};
 pub use golden::{FORMAT_VERSION, Golden, GoldenError};
 pub use log::{BLOCK, DamagedLog, Log};
 pub use many::{Blessed, Outcome, Target, bless_all, check_all, runs_to_bless};

@@ -5,6 +5,7 @@ use std::fmt::Write;
 use headway_shared::action::Action;
 use headway_shared::core::{Deliberation, State};
 use headway_shared::describe;
+use headway_shared::id::SampleId;
 use headway_shared::input::Input;
 use headway_shared::metrics::{Kind, Summary};
 use headway_shared::time::Time;
@@ -12,6 +13,9 @@ use serde_json::{Value, json};
 
 use super::golden::Golden;
 use crate::report::number;
+
+/// Metrics that are shown, if fewer are beyond noise.
+const MOST_METRICS: usize = 12;
 
 /// In what a run first differs from what was accepted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,6 +33,15 @@ pub enum How {
     Block,
 }
 
+/// What was decided on an input.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Taken {
+    /// The actions.
+    pub actions: Vec<Action>,
+    /// The samples of the step that one of them starts, in batch order.
+    pub batch: Vec<SampleId>,
+}
+
 /// The first difference between two runs.
 #[derive(Clone, Debug)]
 pub struct Divergence {
@@ -42,10 +55,10 @@ pub struct Divergence {
     pub at: Time,
     /// The input as it is now; `None`: there is none.
     pub input: Option<Input>,
-    /// The actions that were accepted; `None`: they are not known.
-    pub old: Option<Vec<Action>>,
-    /// The actions now.
-    pub new: Vec<Action>,
+    /// What was accepted; `None`: that is not known.
+    pub old: Option<Taken>,
+    /// What is decided now.
+    pub new: Taken,
     /// The core before it.
     pub before: State,
     /// What the request met, if the input is one.
@@ -204,8 +217,13 @@ impl Difference {
         }
         text += "metrics that moved:\n";
         let head = ["metric", "accepted", "now", "change", ""].map(str::to_owned);
+        // What is more than chance comes first; of the rest a few will do.
+        let mut shown: Vec<&Moved> = self.moved.iter().collect();
+        shown.sort_by_key(|moved| moved.is_beyond_noise() == Some(false));
+        let beyond = shown.iter().filter(|moved| moved.is_beyond_noise() != Some(false)).count();
+        let hidden = shown.split_off(shown.len().min(beyond.max(MOST_METRICS)));
         let rows: Vec<[String; 5]> =
-            std::iter::once(head).chain(self.moved.iter().map(Moved::row)).collect();
+            std::iter::once(head).chain(shown.into_iter().map(Moved::row)).collect();
         let width =
             |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
         let widths: [usize; 5] = std::array::from_fn(width);
@@ -213,6 +231,9 @@ impl Difference {
             let [w0, w1, w2, w3, _] = widths;
             let line = format!("  {name:<w0$}  {old:>w1$}  {new:>w2$}  {change:>w3$}  {beyond}");
             let _ = writeln!(text, "{}", line.trim_end());
+        }
+        if !hidden.is_empty() {
+            let _ = writeln!(text, "  and {} more, within noise", hidden.len());
         }
         text
     }
@@ -271,10 +292,10 @@ impl Divergence {
                 let _ = writeln!(text, "  input: {}", describe::input(input));
             }
             if let Some(old) = &self.old {
-                list(text, "accepted", "-", old, &self.new);
-                list(text, "now", "+", &self.new, old);
+                old.tell(text, "accepted", "-", &self.new);
+                self.new.tell(text, "now", "+", old);
             } else if self.input.is_some() {
-                list(text, "now", "+", &self.new, &self.new);
+                self.new.tell(text, "now", "+", &self.new);
             }
         }
         if let Some(met) = &self.met {
@@ -286,9 +307,6 @@ impl Divergence {
     }
 
     fn json(&self) -> Value {
-        let actions = |actions: &[Action]| {
-            actions.iter().map(|action| describe::action(action)).collect::<Vec<_>>()
-        };
         let how = match self.how {
             How::Decision => "decision",
             How::World => "world",
@@ -302,23 +320,39 @@ impl Divergence {
             "to_input": self.to,
             "time_sec": number::json(Some(self.at.as_secs_f64())),
             "input": self.input.as_ref().map(describe::input),
-            "accepted": self.old.as_deref().map(actions),
-            "now": actions(&self.new),
+            "accepted": self.old.as_ref().map(Taken::lines),
+            "now": self.new.lines(),
             "state": serde_json::to_value(&self.before).unwrap_or_default(),
         })
     }
 }
 
-/// The actions of one side; those that the other has at the same place are only context.
-fn list(text: &mut String, side: &str, mark: &str, ours: &[Action], theirs: &[Action]) {
-    if ours.is_empty() {
-        let _ = writeln!(text, "  {side}: no action");
-        return;
+impl Taken {
+    /// In lines; those that the other has at the same place are only context.
+    fn tell(&self, text: &mut String, side: &str, mark: &str, other: &Self) {
+        let (ours, theirs) = (self.lines(), other.lines());
+        if ours.is_empty() {
+            let _ = writeln!(text, "  {side}: no action");
+            return;
+        }
+        let _ = writeln!(text, "  {side}:");
+        for (place, line) in ours.iter().enumerate() {
+            let mark = if theirs.get(place) == Some(line) { " " } else { mark };
+            let _ = writeln!(text, "  {mark} {line}");
+        }
     }
-    let _ = writeln!(text, "  {side}:");
-    for (place, action) in ours.iter().enumerate() {
-        let mark = if theirs.get(place) == Some(action) { " " } else { mark };
-        let _ = writeln!(text, "  {mark} {}", describe::action(action));
+
+    fn lines(&self) -> Vec<String> {
+        let mut lines = Vec::new();
+        for action in &self.actions {
+            lines.push(describe::action(action));
+            if matches!(action, Action::StartStep { .. }) && !self.batch.is_empty() {
+                let ids: Vec<String> =
+                    self.batch.iter().map(|sample| sample.0.to_string()).collect();
+                lines.push(format!("  of the samples {}", ids.join(", ")));
+            }
+        }
+        lines
     }
 }
 

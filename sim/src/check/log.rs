@@ -8,12 +8,18 @@
 //! time. Behind them there is a check for every [`BLOCK`] inputs, which covers all before it, so that
 //! a difference there is known to lie in one block.
 //!
+//! Which samples a train step takes is a decision, too, and no part of its action: they follow it.
+//!
 //! An action is its postcard encoding taken as numbers, each less the one at its place in the action
 //! of its kind before: ids count upward, so that what is left repeats, and compresses to a byte or
 //! two. The compressor is pure Rust and pinned, so that equal runs give equal bytes.
 
+use std::collections::BTreeMap;
+
 use headway_shared::action::Action;
+use headway_shared::core::Scheduler;
 use headway_shared::digest::Digest;
+use headway_shared::id::SampleId;
 use headway_shared::input::Input;
 use headway_shared::time::Time;
 use miniz_oxide::deflate::compress_to_vec_zlib;
@@ -44,6 +50,8 @@ pub struct Log {
     ends: Vec<usize>,
     /// Their actions, in order.
     actions: Vec<Action>,
+    /// The samples of the step that one of them started, by the input.
+    batches: BTreeMap<u64, Vec<SampleId>>,
     /// A check of everything up to the end of each further block.
     blocks: Vec<u32>,
 }
@@ -55,12 +63,13 @@ impl Log {
         self.checks.len() as u64
     }
 
-    /// The check and the actions of an input that it has with its actions.
-    pub(super) fn entry(&self, index: u64) -> Option<(u16, &[Action])> {
+    /// What it has of an input that it has with its actions.
+    pub(super) fn entry(&self, index: u64) -> Option<Entry<'_>> {
+        let batch = self.batches.get(&index).map_or(&[][..], Vec::as_slice);
         let index = usize::try_from(index).ok()?;
         let check = *self.checks.get(index)?;
         let start = if index == 0 { 0 } else { *self.ends.get(index - 1)? };
-        Some((check, self.actions.get(start..*self.ends.get(index)?)?))
+        Some(Entry { check, actions: self.actions.get(start..*self.ends.get(index)?)?, batch })
     }
 
     /// The check at the end of a block; `None`: it has none of that block.
@@ -85,6 +94,17 @@ impl Log {
                 before.encode(action, &mut plain);
             }
             start = end;
+        }
+        put(&mut plain, self.batches.len() as u64);
+        let (mut last, mut next) = (0, 0);
+        for (&input, batch) in &self.batches {
+            put(&mut plain, input - last);
+            put(&mut plain, batch.len() as u64);
+            for sample in batch {
+                put(&mut plain, zigzag(sample.0.wrapping_sub(next).cast_signed()));
+                next = sample.0.wrapping_add(1);
+            }
+            last = input;
         }
         [&MAGIC[..], &compress_to_vec_zlib(&plain, LEVEL)].concat()
     }
@@ -124,7 +144,37 @@ impl Log {
             }
             log.ends.push(log.actions.len());
         }
+        let (mut input, mut next) = (0, 0_u64);
+        for _ in 0..take(&mut rest)? {
+            input += take(&mut rest)?;
+            let mut batch = Vec::new();
+            for _ in 0..take(&mut rest)? {
+                let sample = next.wrapping_add(unzigzag(take(&mut rest)?).cast_unsigned());
+                batch.push(SampleId(sample));
+                next = sample.wrapping_add(1);
+            }
+            log.batches.insert(input, batch);
+        }
         rest.is_empty().then_some(log)
+    }
+}
+
+/// An input that a log has with its actions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Entry<'a> {
+    /// Of the input and its time.
+    pub(super) check: u16,
+    pub(super) actions: &'a [Action],
+    /// The samples of the step that starts.
+    pub(super) batch: &'a [SampleId],
+}
+
+/// The samples of the step that one of these actions starts, in batch order.
+pub(super) fn batch(actions: &[Action], core: &Scheduler) -> Vec<SampleId> {
+    let starts = |action: &Action| matches!(action, Action::StartStep { .. });
+    match actions.iter().any(starts) {
+        true => core.batch().map(|sample| sample.id).collect(),
+        false => Vec::new(),
     }
 }
 
@@ -142,9 +192,13 @@ impl Writer {
         Self { log: Log::default(), detailed, running: Running::default() }
     }
 
-    pub(super) fn add(&mut self, at: Time, input: &Input, actions: &[Action]) {
-        let (check, block) = self.running.add(at, input, actions);
+    pub(super) fn add(&mut self, at: Time, input: &Input, actions: &[Action], batch: &[SampleId]) {
+        let index = self.running.inputs;
+        let (check, block) = self.running.add(at, input, actions, batch);
         if self.log.inputs() < self.detailed {
+            if !batch.is_empty() {
+                self.log.batches.insert(index, batch.to_vec());
+            }
             self.log.checks.push(check);
             self.log.actions.extend_from_slice(actions);
             self.log.ends.push(self.log.actions.len());
@@ -178,6 +232,7 @@ impl Running {
         at: Time,
         input: &Input,
         actions: &[Action],
+        batch: &[SampleId],
     ) -> (u16, Option<u32>) {
         self.buffer.clear();
         // Integers and enums always encode.
@@ -189,6 +244,7 @@ impl Running {
         for action in actions {
             action.digest_into(&mut self.digest);
         }
+        batch.iter().for_each(|sample| self.digest.fold(sample.0));
         self.inputs += 1;
         let ends = self.inputs.is_multiple_of(BLOCK);
         (check.value() as u16, ends.then(|| self.check()))
@@ -313,10 +369,16 @@ mod tests {
         }
     }
 
+    fn some_batch(number: u64) -> Vec<SampleId> {
+        let first = number / 2;
+        if number % 5 == 4 { (first..first + 16).rev().map(SampleId).collect() } else { Vec::new() }
+    }
+
     fn log(inputs: u64, detailed: u64) -> Log {
         let mut writer = Writer::new(detailed);
         for number in 0..inputs {
-            writer.add(Time::from_secs(number), &Input::Tick, &some_actions(number));
+            let actions = some_actions(number);
+            writer.add(Time::from_secs(number), &Input::Tick, &actions, &some_batch(number));
         }
         writer.finish()
     }
@@ -339,7 +401,8 @@ mod tests {
     fn an_entry_is_what_was_written_and_further_inputs_have_blocks() {
         let log = log(1000, 100);
         for index in 0..100 {
-            assert_eq!(log.entry(index).unwrap().1, some_actions(index));
+            let entry = log.entry(index).unwrap();
+            assert_eq!((entry.actions, entry.batch), (&*some_actions(index), &*some_batch(index)));
         }
         assert_eq!(log.entry(100), None);
         // Blocks 0 and 1 are at least begun before input 100; 1000 inputs have 15 whole ones and a rest.

@@ -9,9 +9,9 @@ use headway_shared::record::DECISION_VERSION;
 use headway_shared::time::Time;
 use serde_json::{Map, Value};
 
-use super::difference::{Difference, Divergence, How, moved};
+use super::difference::{Difference, Divergence, How, Taken, moved};
 use super::golden::{FORMAT_VERSION, Golden};
-use super::log::{BLOCK, Log, Running, Writer};
+use super::log::{BLOCK, Entry, Log, Running, Writer, batch};
 use crate::kernel::math::student_t_quantile;
 use crate::report::number;
 use crate::run::{RunFailure, RunOptions, RunResult, simulate};
@@ -57,17 +57,18 @@ impl<'a> Beside<'a> {
         Self { log, total, running: Running::default(), found: None }
     }
 
-    fn add(&mut self, at: Time, input: &Input, actions: &[Action]) {
+    fn add(&mut self, at: Time, input: &Input, actions: &[Action], core: &Scheduler) {
         if self.found.is_some() {
             return;
         }
         let index = self.running.inputs;
-        let (check, block) = self.running.add(at, input, actions);
+        let batch = &batch(actions, core)[..];
+        let (check, block) = self.running.add(at, input, actions, batch);
         let here = |how| Some(Found { from: index, to: index, how });
         self.found = match self.log.entry(index) {
-            Some((old, _)) if old != check => here(How::World),
-            Some((_, old)) if old != actions => here(How::Decision),
-            Some(_) => None,
+            Some(old) if old == Entry { check, actions, batch } => None,
+            Some(old) if old.check == check => here(How::Decision),
+            Some(_) => here(How::World),
             None if index >= self.total => here(How::Longer),
             None => block.and_then(|check| self.compare_block(index, check)),
         };
@@ -105,8 +106,8 @@ fn given(run: Result<RunResult, RunFailure>) -> Option<RunResult> {
 /// Runs a scenario as its golden was run, and says what differs; `None`: nothing.
 pub(super) fn check(scenario: &Scenario, golden: &Golden, log: &Log) -> Option<Difference> {
     let mut beside = Beside::new(log, golden.inputs);
-    let mut watch = |at: Time, input: &Input, actions: &[Action], _: &Scheduler| {
-        beside.add(at, input, actions);
+    let mut watch = |at: Time, input: &Input, actions: &[Action], core: &Scheduler| {
+        beside.add(at, input, actions, core);
     };
     let options = RunOptions {
         max_inputs: golden.max_inputs,
@@ -144,8 +145,8 @@ pub fn beginning(
     let inputs = if golden.max_inputs > 0 { inputs.min(golden.max_inputs) } else { inputs };
     let total = golden.inputs.min(inputs);
     let mut beside = Beside::new(log, total);
-    let mut watch = |at: Time, input: &Input, actions: &[Action], _: &Scheduler| {
-        beside.add(at, input, actions);
+    let mut watch = |at: Time, input: &Input, actions: &[Action], core: &Scheduler| {
+        beside.add(at, input, actions, core);
     };
     let options =
         RunOptions { max_inputs: inputs, watch: Some(&mut watch), ..RunOptions::default() };
@@ -164,7 +165,8 @@ fn explain(scenario: &Scenario, log: &Log, found: Found) -> Option<Divergence> {
     let mut seen = None;
     let mut watch = |at: Time, input: &Input, actions: &[Action], core: &Scheduler| {
         if inputs == from {
-            seen = Some((at, input.clone(), actions.to_vec()));
+            let taken = Taken { actions: actions.to_vec(), batch: batch(actions, core) };
+            seen = Some((at, input.clone(), taken));
         }
         inputs += 1;
         if inputs == from {
@@ -180,9 +182,11 @@ fn explain(scenario: &Scenario, log: &Log, found: Found) -> Option<Divergence> {
         _ => None,
     };
     let at = seen.as_ref().map_or(core.now(), |(at, _, _)| *at);
-    let (input, new) = seen.map_or((None, Vec::new()), |(_, input, new)| (Some(input), new));
+    let (input, new) = seen.map_or((None, Taken::default()), |(_, input, new)| (Some(input), new));
     let old = match how {
-        How::Decision | How::Shorter => log.entry(from).map(|(_, old)| old.to_vec()),
+        How::Decision | How::Shorter => log
+            .entry(from)
+            .map(|old| Taken { actions: old.actions.to_vec(), batch: old.batch.to_vec() }),
         _ => None,
     };
     Some(Divergence { from, to, how, at, input, old, new, before: core.state(), met })
@@ -191,8 +195,8 @@ fn explain(scenario: &Scenario, log: &Log, found: Found) -> Option<Divergence> {
 /// Runs a scenario for a golden, whose metrics have no noise yet.
 pub(super) fn bless(scenario: &Scenario, limits: Limits) -> Option<(Golden, Log, Summary)> {
     let mut writer = Writer::new(limits.log_inputs);
-    let mut watch = |at: Time, input: &Input, actions: &[Action], _: &Scheduler| {
-        writer.add(at, input, actions);
+    let mut watch = |at: Time, input: &Input, actions: &[Action], core: &Scheduler| {
+        writer.add(at, input, actions, &batch(actions, core));
     };
     let options = RunOptions {
         max_inputs: limits.max_inputs,
