@@ -9,6 +9,7 @@ mod live;
 mod options;
 mod outcome;
 mod progress;
+mod replay;
 mod source;
 mod steps;
 mod terminal;
@@ -19,8 +20,8 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 
 use commands::{
-    calibrate, check as check_command, compare, diagnose, import, plan, plot, replay, simulate,
-    sweep, validate,
+    calibrate, check as check_command, compare, diagnose, import, plan, plot,
+    replay as replay_command, simulate, sweep, validate,
 };
 #[cfg(feature = "live")]
 use commands::{doctor, environment, run};
@@ -45,7 +46,7 @@ enum Command {
     Plan(plan::Args),
     Plot(plot::Args),
     Calibrate(calibrate::Args),
-    Replay(replay::Args),
+    Replay(replay_command::Args),
     Validate(validate::Args),
     Diagnose(diagnose::Args),
     Check(check_command::Args),
@@ -67,7 +68,7 @@ impl Command {
             Self::Plan(args) => plan::run(args),
             Self::Plot(args) => plot::run(args),
             Self::Calibrate(args) => calibrate::run(args),
-            Self::Replay(args) => replay::run(args),
+            Self::Replay(args) => replay_command::run(args),
             Self::Validate(args) => validate::run(args),
             Self::Diagnose(args) => diagnose::run(args),
             Self::Check(args) => check_command::run(args),

@@ -4,7 +4,7 @@ mod gate;
 mod state;
 
 pub use gate::{capacity, deliberation};
-pub use state::state;
+pub use state::{place, state};
 
 use crate::action::{Action, Discard, OperatorReply, Refusal, Reply};
 use crate::input::{

@@ -112,7 +112,7 @@ fn queue(queue: &QueueState) -> String {
 }
 
 fn samples(state: &State) -> String {
-    let of = |place: SampleState| (name(place), state.ledger.count(place));
+    let of = |place: SampleState| (self::place(place), state.ledger.count(place));
     let words = counts(SampleState::ALL.into_iter().map(of));
     if words.is_empty() { "none".to_owned() } else { words }
 }
@@ -123,7 +123,8 @@ fn counts<'a>(counts: impl Iterator<Item = (&'a str, u64)>) -> String {
 }
 
 /// Where a sample is, in words.
-pub(super) const fn name(state: SampleState) -> &'static str {
+#[must_use]
+pub const fn place(state: SampleState) -> &'static str {
     match state {
         SampleState::Generating => "generating",
         SampleState::AwaitingState => "awaiting their next state",
