@@ -45,16 +45,11 @@ pub(crate) fn answer(record: &Path, questions: &Questions, form: Form) -> Result
         }
     };
     terminal::data(&text)?;
-    if let Some(until) = until.filter(|_| !journey.more && !questions_end(&journey, until)) {
+    if let Some(until) = until.filter(|until| !journey.more && journey.end < *until) {
         let end = journey.end;
         terminal::note(&format!("note: the record ends at {end}, before {until}: this is its end"));
     }
     differs(run.as_ref(), &journey)
-}
-
-/// The record's last input is at the instant that was asked for.
-fn questions_end(journey: &Journey, until: Time) -> bool {
-    journey.end == until
 }
 
 /// What was asked about must be there.

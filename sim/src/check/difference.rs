@@ -267,6 +267,14 @@ impl Difference {
 }
 
 impl Divergence {
+    /// In lines.
+    #[must_use]
+    pub fn text(&self) -> String {
+        let mut text = String::new();
+        self.tell(&mut text);
+        text
+    }
+
     fn tell(&self, text: &mut String) {
         let Self { from, to, at, how, .. } = self;
         let _ = match how {

@@ -144,9 +144,9 @@ impl Log {
             }
             log.ends.push(log.actions.len());
         }
-        let (mut input, mut next) = (0, 0_u64);
+        let (mut input, mut next) = (0_u64, 0_u64);
         for _ in 0..take(&mut rest)? {
-            input += take(&mut rest)?;
+            input = take(&mut rest)?.checked_add(input)?;
             let mut batch = Vec::new();
             for _ in 0..take(&mut rest)? {
                 let sample = next.wrapping_add(unzigzag(take(&mut rest)?).cast_unsigned());
