@@ -1,7 +1,6 @@
 //! One module per subcommand.
 
 pub(crate) mod calibrate;
-#[cfg(feature = "live")]
 pub(crate) mod check;
 pub(crate) mod compare;
 pub(crate) mod diagnose;

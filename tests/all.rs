@@ -19,6 +19,7 @@ mod all {
     #[expect(dead_code, reason = "the runtime's tests use more of it")]
     mod sglang_server;
 
+    mod check;
     mod diagnose;
     #[cfg(feature = "torch")]
     mod diagnose_live;
@@ -39,6 +40,7 @@ mod all {
     mod purity;
     mod readme;
     mod record;
+    mod replay;
     mod scenario_keys;
     mod silence;
     mod stall;

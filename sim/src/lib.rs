@@ -66,6 +66,7 @@
 //! | [`sweep`], [`compare`] | grids, and differences in pairs |
 //! | [`plan`] | how to split GPUs over the loops |
 //! | [`validate`] | predictions beside what recorded runs measured |
+//! | [`check`] | scenarios as regression tests: goldens, and what differs from them |
 //! | [`diagnose`] | where a run's staleness and ratios come from, and what to change |
 //! | [`guarded`] | a recorded run held to an envelope after the fact |
 //! | [`stats`] | intervals, warm-up |
@@ -75,6 +76,7 @@
 //! | [`import`] | other systems' traces and predictions |
 
 pub mod calibrate;
+pub mod check;
 pub mod compare;
 pub mod diagnose;
 pub mod drift;

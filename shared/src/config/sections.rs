@@ -15,6 +15,7 @@ pub(crate) const MILLION: u32 = 1_000_000;
 
 /// `[policy_serving]`
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
 pub struct PolicyServing {
     /// The serving engine (live only).
     pub engine: String,
@@ -56,6 +57,7 @@ pub struct PolicyServing {
 
 /// `[environment_hosting]`
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
 pub struct EnvironmentHosting {
     /// How many environments there are; 0: no limit.
     pub max_envs: u32,
@@ -71,6 +73,7 @@ pub struct EnvironmentHosting {
 
 /// `[reward_judging]`
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
 pub struct RewardJudging {
     /// The [rule](crate::rule) that judges (live only); empty: the endpoint of `settings.json`.
     pub rule: String,
@@ -104,6 +107,7 @@ pub struct RewardJudging {
 
 /// `[policy_training]`
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
 pub struct PolicyTraining {
     /// The training engine (live only).
     pub engine: String,
@@ -170,6 +174,7 @@ pub struct PolicyTraining {
 
 /// One of the two queues of `[queue]`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
 pub struct Queue {
     /// How many samples it holds.
     pub max_size: u32,
@@ -181,6 +186,7 @@ pub struct Queue {
 
 /// `[queue]`
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
 pub struct Queues {
     /// Generated, not yet judged.
     pub rollout: Queue,
@@ -190,6 +196,7 @@ pub struct Queues {
 
 /// The whole configuration of a run.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
 pub struct Config {
     /// `[policy_serving]`
     pub policy_serving: PolicyServing,

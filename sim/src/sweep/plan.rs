@@ -247,7 +247,7 @@ fn fitting(axes: &[Axis], points: &[Planned]) -> Option<String> {
     (!values.is_empty()).then(|| format!("{key}={}", values.join(",")))
 }
 
-const fn word(ended: &Ended) -> &'static str {
+pub(crate) const fn word(ended: &Ended) -> &'static str {
     match ended {
         Ended::Duration => "duration",
         Ended::Steps => "steps",
