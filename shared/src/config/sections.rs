@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::adaptive::Adaptive;
 use super::choices::{
     Aborted, Aggregate, BatchCounts, Bound, Correction, DropPolicy, GateKind, GroupFilter,
     JudgeMode, JudgeNeeds, KvOnSync, Late, OnJudgeFailure, OnTie, OverLimit, QueueOrder, Routing,
@@ -189,7 +190,7 @@ pub struct Queues {
 }
 
 /// The whole configuration of a run.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Config {
     /// `[policy_serving]`
     pub policy_serving: PolicyServing,
@@ -201,6 +202,8 @@ pub struct Config {
     pub policy_training: PolicyTraining,
     /// `[queue]`
     pub queue: Queues,
+    /// `[policy_training.adaptive]`
+    pub adaptive: Adaptive,
 }
 
 impl Default for PolicyServing {
