@@ -21,6 +21,7 @@ mod effect;
 mod facts;
 mod handle;
 mod kept;
+mod measured;
 mod message;
 mod narrator;
 mod recovery;
@@ -357,6 +358,7 @@ impl Driver {
             inputs: self.seq,
             committed: self.committed,
             publication_wished: self.scheduler.publication_wished(),
+            bound_move: self.scheduler.last_bound_move(),
             failed_votes: self.narrator.failed_votes(),
             error,
             ending: self.ending.is_some(),

@@ -1,5 +1,6 @@
 //! Tests of configurations as people write them.
 
+mod adaptive;
 mod judging;
 mod keys;
 mod layers;
