@@ -78,8 +78,7 @@ async fn the_bound_follows_the_trainers_report_and_everyone_can_see_it() {
     for line in ["headway_bound_raised_total 1", "headway_bound_lowered_total 1"] {
         assert!(text.lines().any(|found| found == line), "{line} is not in\n{text}");
     }
-    let told: i64 =
-        query(&live.record, "SELECT count(*) FROM inputs WHERE kind = 'measured'");
+    let told: i64 = query(&live.record, "SELECT count(*) FROM inputs WHERE kind = 'measured'");
     assert!(told > 0);
     ended_well(live).await;
 }

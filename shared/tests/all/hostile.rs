@@ -3,16 +3,14 @@
 use headway_shared::config::Config;
 use headway_shared::id::{GroupId, PublicationId, ReplicaId, RequestId, SessionId, StepId, VoteId};
 use headway_shared::input::{
-    EnvironmentOutcome, Finish, Input, Measured, Operator, Request, Segment, Segments, TurnType, VoteOutcome,
-    WeightsEvent,
+    EnvironmentOutcome, Finish, Input, Measured, Operator, Request, Segment, Segments, TurnType,
+    VoteOutcome, WeightsEvent,
 };
 use headway_shared::time::{Span, Time};
 use headway_shared::version::{DeployVersion, LearnerVersion, RolloutVersion};
 use proptest::prelude::*;
 
-use super::harness::{
-    Bench, Watch, World, adaptive_config, any_config, any_plan, sane_config,
-};
+use super::harness::{Bench, Watch, World, adaptive_config, any_config, any_plan, sane_config};
 use super::properties::cases;
 
 /// Four small numbers that become one input.

@@ -9,7 +9,8 @@ use headway_shared::id::{ReplicaId, SampleId, StepId};
 use headway_shared::input::{Input, Measured, Segment};
 use headway_shared::metrics::{Metric, Summary};
 use headway_shared::ratio::{
-    self, Baseline, Ends, LogProbs, Loss, Member, Term, Token, advantages, effective_share, millionths,
+    self, Baseline, Ends, LogProbs, Loss, Member, Term, Token, advantages, effective_share,
+    millionths,
 };
 
 use super::maximum::Undrawn;
@@ -218,8 +219,7 @@ impl Observer {
         let advantages = advantages(&members(&batch), &mut self.baseline);
         let mut logs = Vec::with_capacity(batch.len());
         self.of_step.clear();
-        let before =
-            (self.sums.differences, self.sums.learner.tokens(), self.sums.changed.any);
+        let before = (self.sums.differences, self.sums.learner.tokens(), self.sums.changed.any);
         for (place, (sample, advantage)) in batch.iter().zip(advantages).enumerate() {
             let learner = sample.learner(Stage::TrainStarted).number();
             let within = (place / chunk) as f64 / updates as f64;
