@@ -12,7 +12,9 @@ mod bound;
 mod check;
 mod choices;
 mod diagnostic;
+mod envelope;
 mod explain;
+mod guard;
 mod judging;
 pub mod keys;
 mod layers;
@@ -22,6 +24,7 @@ mod reader;
 mod sections;
 mod settings;
 mod text;
+pub mod tuned;
 
 pub use adaptive::Adaptive;
 pub use check::{AdaptiveProblem, MAX_VOTES, Problem, QueueName, check};
@@ -29,13 +32,15 @@ pub use choices::*;
 pub use diagnostic::{
     Diagnostic, Diagnostics, Findings, Origin, Position, Severity, SourceId, Sources, Syntax,
 };
+pub use envelope::{Envelope, Range};
+pub use guard::GuardSettings;
 pub use layers::{Document, Layers};
 pub use node::{Entry, Node, Table, Value};
 pub use parse::{check_sections, load_config, parse_sections};
 pub use reader::{Reader, nearest};
 pub use sections::*;
 pub use settings::{
-    Api, Judge, Logging, Serving, Settings, has_settings, load_live, parse_settings,
+    Api, Judge, Live, Logging, Serving, Settings, has_settings, load_live, parse_settings,
 };
 
 #[cfg(test)]

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use headway_shared::action::{OperatorReply, Refusal, Reply};
 use headway_shared::core::{BoundMove, Gauges, Ledger};
+use headway_shared::guard::Found;
 use headway_shared::id::{ReplicaId, RequestId, SampleId, VoteId};
 use headway_shared::input::{Finish, Operator, TurnType};
 use headway_shared::metrics::Summary;
@@ -138,6 +139,8 @@ pub struct Status {
     pub kept: Kept,
     /// What engines said of turns that they were not asked for, or that were over.
     pub strays: u64,
+    /// What its guard found, where it has one.
+    pub guard: Option<Found>,
 }
 
 impl Status {

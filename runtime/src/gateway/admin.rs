@@ -7,6 +7,7 @@ use axum::extract::State;
 use axum::http::HeaderMap;
 use headway_shared::action::{Discard, OperatorReply, Refusal};
 use headway_shared::core::{Ledger, SampleState};
+use headway_shared::guard::{Found, Reading, Report};
 use headway_shared::input::Operator;
 use serde_json::{Map, Value, json};
 
@@ -50,6 +51,7 @@ pub(super) async fn state(State(gate): State<Arc<Gate>>, headers: HeaderMap) -> 
             "signal": f64::from(moved.signal) / 1e6,
         })),
         "strays": status.strays,
+        "guard": status.guard.as_ref().map(guard),
         "kept": {
             "turns": status.kept.turns,
             "requests": status.kept.requests,
@@ -61,6 +63,37 @@ pub(super) async fn state(State(gate): State<Arc<Gate>>, headers: HeaderMap) -> 
             "rows": status.kept.rows,
         },
     })))
+}
+
+fn guard(found: &Found) -> Value {
+    let Found { judged, outside, deviations, deviating, last, deviation, rolled_back } = found;
+    json!({
+        "windows": judged,
+        "windows_outside": outside,
+        "deviations": deviations,
+        "deviating": deviating,
+        "rolled_back": rolled_back,
+        "last": last.as_ref().map(window),
+        "deviation": deviation.as_ref().map(window),
+    })
+}
+
+fn window(report: &Report) -> Value {
+    let readings = report.readings.iter().map(|reading| {
+        let Reading { metric, value, range, outside } = reading;
+        json!({
+            "metric": metric.name,
+            "value": value,
+            "low": range.low,
+            "high": range.high,
+            "windows_outside": outside,
+        })
+    });
+    json!({
+        "time_sec": report.at.as_secs_f64(),
+        "verdict": report.verdict.word(),
+        "readings": readings.collect::<Vec<_>>(),
+    })
 }
 
 /// `GET /admin/ledger`

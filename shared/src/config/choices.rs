@@ -254,6 +254,13 @@ choices! {
         /// The sample that would enter is discarded.
         DropNewest = "drop_newest",
     }
+    /// What happens when a run leaves the envelope of `[guard]`.
+    OnDeviation {
+        /// It is logged, counted, and shown in the admin state.
+        Log = "log",
+        /// The same, and the run goes back to the previous configuration.
+        Rollback = "rollback",
+    }
 }
 
 impl SyncMode {

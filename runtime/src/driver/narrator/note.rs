@@ -2,6 +2,7 @@
 
 use headway_shared::core::BoundMove;
 use headway_shared::digest::Digest;
+use headway_shared::guard::{Report, Verdict};
 use headway_shared::id::{PublicationId, ReplicaId, StepId};
 use headway_shared::time::Span;
 use tracing::{error, info, warn};
@@ -99,6 +100,10 @@ pub(crate) enum Note {
         done: bool,
         config: Option<Digest>,
     },
+    /// The run has left its envelope, or is back in it.
+    Guard {
+        report: Report,
+    },
     /// The run cannot go on.
     Failed {
         why: String,
@@ -154,6 +159,7 @@ impl Note {
                 let config = config.map(|digest| digest.to_string());
                 info!(target: "headway", command, done, config, "an operator's command");
             }
+            Self::Guard { report } => log_guard(report),
             Self::Failed { why } => error!(target: "headway", "the run cannot go on: {why}"),
             Self::Ending { stage, running, votes, training } => {
                 info!(target: "headway", running, votes, training, "the run ends: {stage}");
@@ -207,6 +213,17 @@ impl Note {
             }
             _ => {}
         }
+    }
+}
+
+fn log_guard(report: &Report) {
+    match report.verdict {
+        Verdict::RollBack => error!(
+            target: "headway",
+            "the run has left its envelope, and goes back to the previous configuration: {report}"
+        ),
+        Verdict::Deviates => warn!(target: "headway", "the run has left its envelope: {report}"),
+        _ => info!(target: "headway", "the run is back in its envelope"),
     }
 }
 

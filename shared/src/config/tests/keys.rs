@@ -1,28 +1,9 @@
-use std::fmt::Write;
-
 use super::{load, valid};
-use crate::config::keys::{keys, reference, resolve};
+use crate::config::keys::{keys, reference, resolve, sections_toml};
 use crate::config::{Config, Layers, Signal, Table};
 
-/// Keys that other keys follow, or that say the same as others.
-fn says_it_itself(name: &str) -> bool {
-    !["weight_sync_pause", "max_head_offpolicyness"].contains(&name)
-}
-
-fn as_toml(config: &Config) -> String {
-    let mut text = String::new();
-    for key in keys().iter().filter(|key| says_it_itself(key.name)) {
-        if let Some(value) = key.describe(config).value
-            && (key.section, key.name) != ("policy_training", "queue_type")
-        {
-            writeln!(text, "{} = {value}", key.path()).unwrap();
-        }
-    }
-    text
-}
-
 #[test]
-fn a_configuration_written_out_by_the_table_loads_as_itself() {
+fn a_configuration_that_is_written_out_loads_as_itself() {
     let mut config = Config::default();
     config.policy_training.stale_filter_steps = Some(5);
     config.policy_training.correction_high = 1_280_000;
@@ -33,7 +14,23 @@ fn a_configuration_written_out_by_the_table_loads_as_itself() {
     config.reward_judging.min_votes = 2;
     config.adaptive.signal = Signal::Ess;
     config.adaptive.target = 900_000;
-    assert_eq!(load(&as_toml(&config)).unwrap().0, config);
+    assert_eq!(load(&sections_toml(&config, "", &[])).unwrap().0, config);
+}
+
+#[test]
+fn a_written_configuration_says_what_is_needed_and_what_is_asked_for() {
+    let mut config = Config::default();
+    assert_eq!(sections_toml(&config, "", &[]), "");
+    let also = ["policy_training.batch_size".to_owned()];
+    assert_eq!(sections_toml(&config, "", &also), "[policy_training]\nbatch_size = 16\n");
+    // The default of one follows the other, and is not what is wanted.
+    config.reward_judging.votes = 5;
+    config.queue.output.max_size = 77;
+    assert_eq!(
+        sections_toml(&config, "guard.previous", &[]),
+        "[guard.previous.reward_judging]\nvotes = 5\nmin_votes = 1\n\n\
+         [guard.previous.queue.output]\nmax_size = 77\n"
+    );
 }
 
 #[test]
