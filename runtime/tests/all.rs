@@ -17,6 +17,7 @@ mod all {
     mod sglang_server;
     mod trainer;
 
+    mod adaptive;
     mod admin;
     mod chat;
     mod checks;

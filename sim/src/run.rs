@@ -296,6 +296,11 @@ impl<'a> Run<'a> {
         if let Some(drift) = &mut self.drift {
             let world = &self.world;
             drift.observe(input, &self.actions, &self.core, |sample| world.entity(sample));
+            if let Input::StepEnded { step, .. } = *input
+                && let Some(signals) = drift.take_signals()
+            {
+                self.world.tell(Input::Measured(signals.of(step)));
+            }
         }
         for &action in &self.actions {
             if let Action::Fail { error } = action {

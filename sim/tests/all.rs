@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by a panic")]
 
 mod all {
+    mod adaptive;
     mod aiconfigurator;
     mod applied_compute;
     mod areal_throughput;

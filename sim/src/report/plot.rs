@@ -1,6 +1,7 @@
 //! Plots of a result, each as SVG and PNG from the same drawing.
 
 mod axis;
+mod bound;
 mod canvas;
 mod curve;
 mod histogram;
@@ -66,6 +67,7 @@ pub fn draw(results: &Results) -> Result<Vec<Picture>, PlotError> {
             pictures.extend(ratios::effective(&curve)?);
         } else {
             pictures.extend(queues::draw(&curve)?);
+            pictures.extend(bound::draw(&curve)?);
             pictures.extend(ratios::by_staleness(&curve)?);
         }
         pictures.push(parts::draw(&curve)?);
