@@ -10,6 +10,7 @@ mod diagnosis;
 #[cfg(feature = "live")]
 mod doctor;
 mod plan;
+mod tune;
 mod validate;
 
 pub(crate) use calibrate::calibrated;
@@ -17,6 +18,7 @@ pub(crate) use diagnosis::diagnosis;
 #[cfg(feature = "live")]
 pub(crate) use doctor::doctor;
 pub(crate) use plan::plan;
+pub(crate) use tune::tune;
 pub(crate) use validate::validation;
 
 /// How a metric is written.

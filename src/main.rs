@@ -18,7 +18,7 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 
 use commands::{
-    calibrate, compare, diagnose, import, plan, plot, replay, simulate, sweep, validate,
+    calibrate, compare, diagnose, import, plan, plot, replay, simulate, sweep, tune, validate,
 };
 #[cfg(feature = "live")]
 use commands::{check, doctor, environment, run};
@@ -40,6 +40,7 @@ enum Command {
     Simulate(simulate::Args),
     Sweep(sweep::Args),
     Compare(compare::Args),
+    Tune(tune::Args),
     Plan(plan::Args),
     Plot(plot::Args),
     Calibrate(calibrate::Args),
@@ -63,6 +64,7 @@ impl Command {
             Self::Simulate(args) => simulate::run(args),
             Self::Sweep(args) => sweep::run(args),
             Self::Compare(args) => compare::run(args),
+            Self::Tune(args) => tune::run(args),
             Self::Plan(args) => plan::run(args),
             Self::Plot(args) => plot::run(args),
             Self::Calibrate(args) => calibrate::run(args),
