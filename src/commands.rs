@@ -18,4 +18,5 @@ pub(crate) mod replay;
 pub(crate) mod run;
 pub(crate) mod simulate;
 pub(crate) mod sweep;
+pub(crate) mod tune;
 pub(crate) mod validate;

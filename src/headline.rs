@@ -11,6 +11,7 @@ mod diagnosis;
 mod doctor;
 mod guard;
 mod plan;
+mod tune;
 mod validate;
 
 pub(crate) use calibrate::calibrated;
@@ -19,6 +20,7 @@ pub(crate) use diagnosis::diagnosis;
 pub(crate) use doctor::doctor;
 pub(crate) use guard::guarded;
 pub(crate) use plan::plan;
+pub(crate) use tune::tune;
 pub(crate) use validate::validation;
 
 /// How a metric is written.

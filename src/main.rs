@@ -22,7 +22,7 @@ use clap::{Parser, Subcommand};
 
 use commands::{
     calibrate, check as check_command, compare, diagnose, guard, import, plan, plot, promote,
-    replay as replay_command, simulate, sweep, validate,
+    replay as replay_command, simulate, sweep, tune, validate,
 };
 #[cfg(feature = "live")]
 use commands::{doctor, environment, run};
@@ -44,6 +44,7 @@ enum Command {
     Simulate(simulate::Args),
     Sweep(sweep::Args),
     Compare(compare::Args),
+    Tune(tune::Args),
     Plan(plan::Args),
     Promote(promote::Args),
     Plot(plot::Args),
@@ -68,6 +69,7 @@ impl Command {
             Self::Simulate(args) => simulate::run(args),
             Self::Sweep(args) => sweep::run(args),
             Self::Compare(args) => compare::run(args),
+            Self::Tune(args) => tune::run(args),
             Self::Plan(args) => plan::run(args),
             Self::Promote(args) => promote::run(args),
             Self::Plot(args) => plot::run(args),

@@ -65,6 +65,7 @@
 //! | [`run`] | one run: the core, the world, the observer, and the record |
 //! | [`sweep`], [`compare`] | grids, and differences in pairs |
 //! | [`plan`] | how to split GPUs over the loops |
+//! | [`tune`] | the configuration that makes a metric largest under constraints |
 //! | [`validate`] | predictions beside what recorded runs measured |
 //! | [`check`] | scenarios as regression tests: goldens, and what differs from them |
 //! | [`diagnose`] | where a run's staleness and ratios come from, and what to change |
@@ -90,5 +91,6 @@ pub mod run;
 pub mod scenario;
 pub mod stats;
 pub mod sweep;
+pub mod tune;
 pub mod validate;
 pub mod world;

@@ -17,6 +17,7 @@ mod refusals;
 mod staleness;
 mod theme;
 mod throughput;
+mod tune;
 mod validation;
 
 use std::convert::Infallible;
@@ -30,6 +31,7 @@ pub use validation::draw_validation;
 
 use super::results::{Kind, Results};
 use crate::plan::results::PlanResults;
+use crate::tune::results::TuneResults;
 use curve::Curve;
 
 /// Why a picture could not be drawn.
@@ -82,6 +84,14 @@ pub fn draw(results: &Results) -> Result<Vec<Picture>, PlotError> {
 /// A picture could not be laid out or encoded.
 pub fn draw_plan(plan: &PlanResults) -> Result<Vec<Picture>, PlotError> {
     Ok(vec![plan::front(plan)?, plan::idle(plan)?])
+}
+
+/// Draws the plot of a tuning: what is maximised against staleness.
+///
+/// # Errors
+/// The picture could not be laid out or encoded.
+pub fn draw_tune(tune: &TuneResults) -> Result<Vec<Picture>, PlotError> {
+    Ok(vec![tune::front(tune)?])
 }
 
 #[cfg(test)]
