@@ -17,4 +17,5 @@ pub(crate) mod replay;
 pub(crate) mod run;
 pub(crate) mod simulate;
 pub(crate) mod sweep;
+pub(crate) mod tournament;
 pub(crate) mod validate;

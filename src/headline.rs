@@ -10,6 +10,7 @@ mod diagnosis;
 #[cfg(feature = "live")]
 mod doctor;
 mod plan;
+mod tournament;
 mod validate;
 
 pub(crate) use calibrate::calibrated;
@@ -17,6 +18,7 @@ pub(crate) use diagnosis::diagnosis;
 #[cfg(feature = "live")]
 pub(crate) use doctor::doctor;
 pub(crate) use plan::plan;
+pub(crate) use tournament::tournament;
 pub(crate) use validate::validation;
 
 /// How a metric is written.

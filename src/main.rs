@@ -18,7 +18,7 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 
 use commands::{
-    calibrate, compare, diagnose, import, plan, plot, replay, simulate, sweep, validate,
+    calibrate, compare, diagnose, import, plan, plot, replay, simulate, sweep, tournament, validate,
 };
 #[cfg(feature = "live")]
 use commands::{check, doctor, environment, run};
@@ -41,6 +41,7 @@ enum Command {
     Sweep(sweep::Args),
     Compare(compare::Args),
     Plan(plan::Args),
+    Tournament(tournament::Args),
     Plot(plot::Args),
     Calibrate(calibrate::Args),
     Replay(replay::Args),
@@ -64,6 +65,7 @@ impl Command {
             Self::Sweep(args) => sweep::run(args),
             Self::Compare(args) => compare::run(args),
             Self::Plan(args) => plan::run(args),
+            Self::Tournament(args) => tournament::run(args),
             Self::Plot(args) => plot::run(args),
             Self::Calibrate(args) => calibrate::run(args),
             Self::Replay(args) => replay::run(args),

@@ -65,6 +65,7 @@
 //! | [`run`] | one run: the core, the world, the observer, and the record |
 //! | [`sweep`], [`compare`] | grids, and differences in pairs |
 //! | [`plan`] | how to split GPUs over the loops |
+//! | [`tournament`] | every gate and sync mode over the same worlds |
 //! | [`validate`] | predictions beside what recorded runs measured |
 //! | [`diagnose`] | where a run's staleness and ratios come from, and what to change |
 //! | [`stats`] | intervals, warm-up |
@@ -86,5 +87,6 @@ pub mod run;
 pub mod scenario;
 pub mod stats;
 pub mod sweep;
+pub mod tournament;
 pub mod validate;
 pub mod world;

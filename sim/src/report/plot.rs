@@ -16,6 +16,7 @@ mod refusals;
 mod staleness;
 mod theme;
 mod throughput;
+mod tournament;
 mod validation;
 
 use std::convert::Infallible;
@@ -29,6 +30,7 @@ pub use validation::draw_validation;
 
 use super::results::{Kind, Results};
 use crate::plan::results::PlanResults;
+use crate::tournament::results::TournamentResults;
 use curve::Curve;
 
 /// Why a picture could not be drawn.
@@ -80,6 +82,20 @@ pub fn draw(results: &Results) -> Result<Vec<Picture>, PlotError> {
 /// A picture could not be laid out or encoded.
 pub fn draw_plan(plan: &PlanResults) -> Result<Vec<Picture>, PlotError> {
     Ok(vec![plan::front(plan)?, plan::idle(plan)?])
+}
+
+/// Draws the plots of a tournament: for each workload the front of throughput against staleness, by
+/// sync mode, and every gate beside it.
+///
+/// # Errors
+/// A picture could not be laid out or encoded.
+pub fn draw_tournament(results: &TournamentResults) -> Result<Vec<Picture>, PlotError> {
+    let mut pictures = Vec::new();
+    for workload in &results.meta.workloads {
+        pictures.push(tournament::front(results, workload)?);
+        pictures.push(tournament::gates(results, workload)?);
+    }
+    Ok(pictures)
 }
 
 #[cfg(test)]
