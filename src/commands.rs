@@ -18,5 +18,6 @@ pub(crate) mod replay;
 pub(crate) mod run;
 pub(crate) mod simulate;
 pub(crate) mod sweep;
+pub(crate) mod tournament;
 pub(crate) mod tune;
 pub(crate) mod validate;

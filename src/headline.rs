@@ -11,6 +11,7 @@ mod diagnosis;
 mod doctor;
 mod guard;
 mod plan;
+mod tournament;
 mod tune;
 mod validate;
 
@@ -20,6 +21,7 @@ pub(crate) use diagnosis::diagnosis;
 pub(crate) use doctor::doctor;
 pub(crate) use guard::guarded;
 pub(crate) use plan::plan;
+pub(crate) use tournament::tournament;
 pub(crate) use tune::tune;
 pub(crate) use validate::validation;
 

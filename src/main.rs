@@ -22,7 +22,7 @@ use clap::{Parser, Subcommand};
 
 use commands::{
     calibrate, check as check_command, compare, diagnose, guard, import, plan, plot, promote,
-    replay as replay_command, simulate, sweep, tune, validate,
+    replay as replay_command, simulate, sweep, tournament, tune, validate,
 };
 #[cfg(feature = "live")]
 use commands::{doctor, environment, run};
@@ -47,6 +47,7 @@ enum Command {
     Tune(tune::Args),
     Plan(plan::Args),
     Promote(promote::Args),
+    Tournament(tournament::Args),
     Plot(plot::Args),
     Calibrate(calibrate::Args),
     Guard(guard::Args),
@@ -72,6 +73,7 @@ impl Command {
             Self::Tune(args) => tune::run(args),
             Self::Plan(args) => plan::run(args),
             Self::Promote(args) => promote::run(args),
+            Self::Tournament(args) => tournament::run(args),
             Self::Plot(args) => plot::run(args),
             Self::Calibrate(args) => calibrate::run(args),
             Self::Guard(args) => guard::run(args),

@@ -44,6 +44,7 @@ mod all {
     mod scenario_keys;
     mod silence;
     mod stall;
+    mod tournament;
     mod validate;
     mod wrong_configurations;
     mod wrong_input;

@@ -66,6 +66,7 @@
 //! | [`sweep`], [`compare`] | grids, and differences in pairs |
 //! | [`plan`] | how to split GPUs over the loops |
 //! | [`tune`] | the configuration that makes a metric largest under constraints |
+//! | [`tournament`] | every gate and sync mode over the same worlds |
 //! | [`validate`] | predictions beside what recorded runs measured |
 //! | [`check`] | scenarios as regression tests: goldens, and what differs from them |
 //! | [`diagnose`] | where a run's staleness and ratios come from, and what to change |
@@ -91,6 +92,7 @@ pub mod run;
 pub mod scenario;
 pub mod stats;
 pub mod sweep;
+pub mod tournament;
 pub mod tune;
 pub mod validate;
 pub mod world;

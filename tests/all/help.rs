@@ -19,6 +19,11 @@ fn every_command_explains_its_options() {
         ("sweep", &shared, &["--over", "0..16", "cases"]),
         ("compare", &shared, &["--set-a", "--set-b", "--case-a", "--case-b"]),
         ("plan", &shared, &["--gpus", "--over", "--constraint", "--exhaustive"]),
+        (
+            "tournament",
+            &shared,
+            &["--workload", "--gates", "--sync-modes", "mild, heavy, sessions"],
+        ),
         ("plot", &["--out"], &["<DIR>"]),
         (
             "promote",
