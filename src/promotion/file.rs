@@ -13,7 +13,7 @@ use crate::failure::Failure;
 use crate::{options, terminal};
 
 /// The copies of what promotions have replaced.
-const BEFORE: &str = "before-promote";
+pub(super) const BEFORE: &str = "before-promote";
 /// The copies of what rollbacks have replaced.
 const UNDONE: &str = "before-rollback";
 

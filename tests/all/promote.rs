@@ -142,6 +142,28 @@ fn a_promotion_changes_what_was_tuned_and_keeps_the_rest() {
     refuses(&dir, &with, 2, &["`pause_on_weight_sync` contradicts `weight_sync_pause`"]);
 }
 
+/// Tuned with what the live run does now, as people would: its own promotion changes that file.
+#[test]
+fn a_file_that_was_tuned_with_can_be_promoted_to_again_and_again() {
+    let load = |layers: &Layers| Scenario::load(layers, Path::new(".")).unwrap().0;
+    let over = layers(&[]).toml("config.toml", CONFIG);
+    let mut tuned = tuned(&[]);
+    tuned.provenance.overrides = vec!["--config config.toml".into()];
+    tuned.provenance.scenario_digest = load(&over).digest();
+    tuned.config = load(&over.set("max_head_off_policyness=3")).config;
+    let dir = folder(&tuned);
+    let told = succeed(dir.path(), &PROMOTE);
+    assert!(told.starts_with("config.toml: 1 key changes\n"), "{told}");
+    let text = config(&dir);
+    assert_eq!(succeed(dir.path(), &PROMOTE), "");
+    fs::write(dir.path().join("config.toml"), text.replace("= 512", "= 400")).unwrap();
+    assert!(succeed(dir.path(), &PROMOTE).contains("-max_size = 400\n+max_size = 512\n"));
+    fs::copy(small(), dir.path().join("small.toml")).unwrap();
+    let other = fs::read_to_string(small()).unwrap().replace("replicas = 2", "replicas = 4");
+    fs::write(dir.path().join("small.toml"), other).unwrap();
+    refuses(&dir, &PROMOTE, 2, &["is not the scenario that was tuned"]);
+}
+
 #[test]
 fn a_dry_run_says_the_same_and_writes_nothing() {
     let dir = folder(&tuned(&BETTER));
