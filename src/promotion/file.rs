@@ -109,7 +109,10 @@ pub(crate) fn roll_back(
     let (then, _) = plan::read(&copy.display().to_string(), &before)?;
     agrees(&copy.display().to_string(), &before, settings)?;
     let lines = difference::lines(name, &target.text, &before).replace(", promoted", ", as it was");
-    terminal::data(&(difference::keys(&changes(&now, &then)) + &lines))?;
+    let changes = changes(&now, &then);
+    let head =
+        if changes.is_empty() { String::new() } else { difference::head(name, changes.len()) };
+    terminal::data(&(head + &difference::keys(&changes) + &lines))?;
     if dry_run {
         terminal::note("nothing is written: --dry-run");
         return Ok(());

@@ -46,7 +46,8 @@ pub(super) fn promote(name: &str, text: &str, from: &Promotable) -> Result<Promo
     };
     draft.adopt(&wished).map_err(no_place)?;
     // A second promotion of the same leaves the way back as it is.
-    let previous = (!changes.is_empty()).then_some(&now);
+    let previous = with_live_keys(now, &Config::default());
+    let previous = (!changes.is_empty()).then_some(&previous);
     let envelope = &from.tuned.envelope;
     if previous.is_some() || guard.is_none_or(|guard| guard.envelope != *envelope) {
         draft.hold_to(envelope, previous).map_err(no_place)?;
