@@ -19,6 +19,7 @@ mod all {
     #[expect(dead_code, reason = "the runtime's tests use more of it")]
     mod sglang_server;
 
+    mod check;
     mod diagnose;
     #[cfg(feature = "torch")]
     mod diagnose_live;
@@ -39,9 +40,11 @@ mod all {
     mod purity;
     mod readme;
     mod record;
+    mod replay;
     mod scenario_keys;
     mod silence;
     mod stall;
+    mod tournament;
     mod validate;
     mod wrong_configurations;
     mod wrong_input;

@@ -22,6 +22,7 @@ mod facts;
 mod guarding;
 mod handle;
 mod kept;
+mod measured;
 mod message;
 mod narrator;
 mod reconfigure;
@@ -368,6 +369,7 @@ impl Driver {
             inputs: self.seq,
             committed: self.committed,
             publication_wished: self.scheduler.publication_wished(),
+            bound_move: self.scheduler.last_bound_move(),
             failed_votes: self.narrator.failed_votes(),
             error,
             ending: self.ending.is_some(),

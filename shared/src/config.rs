@@ -7,6 +7,7 @@
 //! tree of [`Node`]s that know where they were written; a [`Reader`] takes typed values out of it;
 //! [`check`] applies the rules between keys. Every finding is a [`Diagnostic`] with its place.
 
+mod adaptive;
 mod bound;
 mod check;
 mod choices;
@@ -26,7 +27,8 @@ mod settings;
 mod text;
 pub mod tuned;
 
-pub use check::{MAX_VOTES, Problem, QueueName, check};
+pub use adaptive::Adaptive;
+pub use check::{AdaptiveProblem, MAX_VOTES, Problem, QueueName, check};
 pub use choices::*;
 pub use diagnostic::{
     Diagnostic, Diagnostics, Findings, Origin, Position, Severity, SourceId, Sources, Syntax,

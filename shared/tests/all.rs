@@ -5,6 +5,7 @@
 mod all {
     mod harness;
 
+    mod adaptive;
     mod admission;
     mod elsewhere;
     mod environment;

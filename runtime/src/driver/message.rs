@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use headway_shared::action::{OperatorReply, Refusal, Reply};
-use headway_shared::core::{Gauges, Ledger};
+use headway_shared::core::{BoundMove, Gauges, Ledger};
 use headway_shared::guard::Found;
 use headway_shared::id::{ReplicaId, RequestId, SampleId, VoteId};
 use headway_shared::input::{Finish, Operator, TurnType};
@@ -132,6 +132,8 @@ pub struct Status {
     pub committed: u64,
     /// An operator has wished for a publication, and it has not yet reached every replica.
     pub publication_wished: bool,
+    /// The last move of an adaptive bound.
+    pub bound_move: Option<BoundMove>,
     /// Votes that brought no score, by kind, since the process began: [`Trouble::NAMES`].
     pub failed_votes: [u64; Trouble::NAMES.len()],
     /// Why the run cannot go on.

@@ -47,6 +47,13 @@ pub(super) async fn state(State(gate): State<Arc<Gate>>, headers: HeaderMap) -> 
         "replicas_up": gauges.replicas_up,
         "replicas_busy": gauges.replicas_busy,
         "publish_lag_sum": gauges.publish_lag_sum,
+        "bound": gauges.bound,
+        "bound_last_move": status.bound_move.map(|moved| json!({
+            "learner_version": moved.at.number(),
+            "from": moved.from,
+            "to": moved.to,
+            "signal": f64::from(moved.signal) / 1e6,
+        })),
         "strays": status.strays,
         "guard": status.guard.as_ref().map(guard),
         "kept": {
@@ -108,6 +115,8 @@ pub(super) async fn ledger(State(gate): State<Arc<Gate>>, headers: HeaderMap) ->
         "side_refused": ledger.side_refused,
         "trained": ledger.trained,
         "trained_above_bound": ledger.trained_above_bound,
+        "bound_raised": ledger.bound_raised,
+        "bound_lowered": ledger.bound_lowered,
         "discarded": discarded(&ledger),
         "in_state": in_state(&ledger),
         "outstanding": ledger.outstanding(),
