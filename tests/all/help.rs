@@ -14,7 +14,7 @@ fn every_command_explains_its_options() {
         "--jobs",
         "--replications",
     ];
-    let options: [(&str, &[&str], &[&str]); 13] = [
+    let options: [(&str, &[&str], &[&str]); 14] = [
         ("simulate", &shared, &["--record", "--replication "]),
         ("sweep", &shared, &["--over", "0..16", "cases"]),
         ("compare", &shared, &["--set-a", "--set-b", "--case-a", "--case-b"]),
