@@ -77,7 +77,7 @@ fn replications(scenario: &Scenario) -> u32 {
 
 enum Run {
     First(Box<(Blessed, Summary)>),
-    Other(Summary),
+    Other(Box<Summary>),
     None,
 }
 
@@ -99,7 +99,8 @@ pub fn bless_all(
             0 => play::bless(scenario, limits).map(|(golden, log, summary)| {
                 Run::First(Box::new((Blessed { golden, log }, summary)))
             }),
-            _ => play::replicate(scenario, replication, limits).map(Run::Other),
+            _ => play::replicate(scenario, replication, limits)
+                .map(|summary| Run::Other(Box::new(summary))),
         });
         progress.run_ended();
         Ok(run?.unwrap_or(Run::None))
@@ -118,7 +119,7 @@ fn together(runs: Vec<Result<Run, String>>) -> Result<Blessed, String> {
                 blessed = Some(golden);
                 summaries.push(summary);
             }
-            Run::Other(summary) => summaries.push(summary),
+            Run::Other(summary) => summaries.push(*summary),
             Run::None => {}
         }
     }
