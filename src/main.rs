@@ -9,6 +9,7 @@ mod live;
 mod options;
 mod outcome;
 mod progress;
+mod promotion;
 mod replay;
 mod source;
 mod steps;
@@ -20,8 +21,8 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 
 use commands::{
-    calibrate, check as check_command, compare, diagnose, import, plan, plot,
-    replay as replay_command, simulate, sweep, validate,
+    calibrate, check as check_command, compare, diagnose, guard, import, plan, plot, promote,
+    replay as replay_command, simulate, sweep, tournament, tune, validate,
 };
 #[cfg(feature = "live")]
 use commands::{doctor, environment, run};
@@ -43,9 +44,13 @@ enum Command {
     Simulate(simulate::Args),
     Sweep(sweep::Args),
     Compare(compare::Args),
+    Tune(tune::Args),
     Plan(plan::Args),
+    Promote(promote::Args),
+    Tournament(tournament::Args),
     Plot(plot::Args),
     Calibrate(calibrate::Args),
+    Guard(guard::Args),
     Replay(replay_command::Args),
     Validate(validate::Args),
     Diagnose(diagnose::Args),
@@ -65,9 +70,13 @@ impl Command {
             Self::Simulate(args) => simulate::run(args),
             Self::Sweep(args) => sweep::run(args),
             Self::Compare(args) => compare::run(args),
+            Self::Tune(args) => tune::run(args),
             Self::Plan(args) => plan::run(args),
+            Self::Promote(args) => promote::run(args),
+            Self::Tournament(args) => tournament::run(args),
             Self::Plot(args) => plot::run(args),
             Self::Calibrate(args) => calibrate::run(args),
+            Self::Guard(args) => guard::run(args),
             Self::Replay(args) => replay_command::run(args),
             Self::Validate(args) => validate::run(args),
             Self::Diagnose(args) => diagnose::run(args),

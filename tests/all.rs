@@ -35,6 +35,8 @@ mod all {
     mod pages;
     mod pipe;
     mod plan;
+    mod promote;
+    mod promote_live;
     mod purity;
     mod readme;
     mod record;
@@ -42,6 +44,7 @@ mod all {
     mod scenario_keys;
     mod silence;
     mod stall;
+    mod tournament;
     mod validate;
     mod wrong_configurations;
     mod wrong_input;

@@ -22,8 +22,10 @@ mod facts;
 mod guarding;
 mod handle;
 mod kept;
+mod measured;
 mod message;
 mod narrator;
+mod reconfigure;
 mod recovery;
 mod shutdown;
 mod start;
@@ -66,6 +68,7 @@ pub use handle::DriverHandle;
 pub use kept::Kept;
 pub use message::{Answer, Arrival, Status, TurnEvent};
 pub use narrator::{LOGPROB_DIFF, StepSummary};
+pub use reconfigure::{InForce, Reconfigured};
 pub use recovery::Recovery;
 pub use start::{DriverError, Options, Parts, start};
 pub use upgrade::TakenOver;
@@ -366,6 +369,7 @@ impl Driver {
             inputs: self.seq,
             committed: self.committed,
             publication_wished: self.scheduler.publication_wished(),
+            bound_move: self.scheduler.last_bound_move(),
             failed_votes: self.narrator.failed_votes(),
             error,
             ending: self.ending.is_some(),

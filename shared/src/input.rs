@@ -11,7 +11,7 @@
 use serde::{Deserialize, Serialize};
 use smallvec::SmallVec;
 
-use crate::config::Config;
+use crate::config::{Config, Signal};
 use crate::id::{GroupId, PublicationId, ReplicaId, RequestId, SessionId, StepId, VoteId};
 use crate::time::Time;
 use crate::version::{DeployVersion, LearnerVersion, RolloutVersion};
@@ -164,6 +164,34 @@ pub enum Operator {
     Publish,
 }
 
+/// What a trainer measured on the batch of a step that made a version, in millionths; `None` where
+/// it did not measure that, or the number is none.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Measured {
+    /// The step.
+    pub step: StepId,
+    /// Mean absolute difference of the log-probabilities that the trainer computes when the step
+    /// starts and that were recorded at generation, in millionths of a nat.
+    pub logprob_abs_diff: Option<u32>,
+    /// Share of the tokens that the correction changed.
+    pub clipped_fraction: Option<u32>,
+    /// Effective sample size of the tokens weighed by learner/rollout, as a share of them.
+    pub ess: Option<u32>,
+}
+
+impl Measured {
+    /// The measurement of a signal; `None` also where there is no signal.
+    #[must_use]
+    pub const fn of(&self, signal: Signal) -> Option<u32> {
+        match signal {
+            Signal::Off => None,
+            Signal::LogprobAbsDiff => self.logprob_abs_diff,
+            Signal::ClippedFraction => self.clipped_fraction,
+            Signal::Ess => self.ess,
+        }
+    }
+}
+
 /// A fact from outside.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -267,4 +295,7 @@ pub enum Input {
     Operator(Operator),
     /// Time passed: see [`Scheduler::poll_timeout`](crate::core::Scheduler::poll_timeout).
     Tick,
+    /// What was measured of the last train step that made a version, for an adaptive bound. It
+    /// follows [`StepEnded`](Self::StepEnded), once.
+    Measured(Measured),
 }

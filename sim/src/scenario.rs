@@ -98,7 +98,8 @@ pub struct Scenario {
     pub config: Config,
     /// `[world]`
     pub world: WorldConfig,
-    /// `[world.drift]`: how far policies move apart. No decision depends on it.
+    /// `[world.drift]`: how far policies move apart. No decision depends on it but those of an
+    /// adaptive bound.
     pub drift: Option<Model>,
     /// How many GPUs the loops of `[world]` take; no run depends on it.
     pub resources: Resources,
@@ -164,7 +165,7 @@ impl Scenario {
         let world::Read { config: world, rates, resources, drift } = world;
         check_sections(&document, &config);
         if !document.findings.has_errors() {
-            check::check(&document, &config, &world);
+            check::check(&document, &config, &world, drift.is_some());
         }
         let Head { name, title, description, sources, assumed, .. } = head;
         let scenario = Self {

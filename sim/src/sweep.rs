@@ -8,7 +8,6 @@ mod trouble;
 mod warm_up;
 
 pub use over::{Axis, Choice, grid};
-pub(crate) use plan::word;
 pub use plan::{Misfit, Outcome, Plan, Planned, Progress, RunError};
 pub use replicate::replicate;
 pub use trouble::Trouble;

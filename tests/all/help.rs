@@ -14,12 +14,22 @@ fn every_command_explains_its_options() {
         "--jobs",
         "--replications",
     ];
-    let options: [(&str, &[&str], &[&str]); 12] = [
+    let options: [(&str, &[&str], &[&str]); 13] = [
         ("simulate", &shared, &["--record", "--replication "]),
         ("sweep", &shared, &["--over", "0..16", "cases"]),
         ("compare", &shared, &["--set-a", "--set-b", "--case-a", "--case-b"]),
         ("plan", &shared, &["--gpus", "--over", "--constraint", "--exhaustive"]),
+        (
+            "tournament",
+            &shared,
+            &["--workload", "--gates", "--sync-modes", "mild, heavy, sessions"],
+        ),
         ("plot", &["--out"], &["<DIR>"]),
+        (
+            "promote",
+            &["--settings"],
+            &["--to", "--live", "--scenario", "--dry-run", "--rollback", "HEADWAY_ADMIN_TOKEN"],
+        ),
         ("run", &["--config", "--settings", "--set"], &["--record", "HEADWAY_LOG"]),
         ("replay", &["--format"], &["<RECORD>", "--until", "--state", "--explain", "--why", "90s"]),
         (

@@ -254,6 +254,7 @@ fn first_status(scheduler: &headway_shared::core::Scheduler, seq: u64) -> Status
         inputs: seq,
         committed: seq,
         publication_wished: scheduler.publication_wished(),
+        bound_move: scheduler.last_bound_move(),
         failed_votes: Default::default(),
         error: None,
         ending: false,

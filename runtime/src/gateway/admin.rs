@@ -1,5 +1,7 @@
 //! What an operator sees and does. Off unless a token is set.
 
+mod config;
+
 use std::sync::Arc;
 
 use axum::Json;
@@ -14,6 +16,8 @@ use serde_json::{Map, Value, json};
 use super::Gate;
 use super::error::ApiError;
 use crate::driver::LOGPROB_DIFF;
+
+pub(super) use config::{config, reconfigure};
 
 type Answer = Result<Json<Value>, ApiError>;
 
@@ -43,6 +47,13 @@ pub(super) async fn state(State(gate): State<Arc<Gate>>, headers: HeaderMap) -> 
         "replicas_up": gauges.replicas_up,
         "replicas_busy": gauges.replicas_busy,
         "publish_lag_sum": gauges.publish_lag_sum,
+        "bound": gauges.bound,
+        "bound_last_move": status.bound_move.map(|moved| json!({
+            "learner_version": moved.at.number(),
+            "from": moved.from,
+            "to": moved.to,
+            "signal": f64::from(moved.signal) / 1e6,
+        })),
         "strays": status.strays,
         "guard": status.guard.as_ref().map(guard),
         "kept": {
@@ -104,6 +115,8 @@ pub(super) async fn ledger(State(gate): State<Arc<Gate>>, headers: HeaderMap) ->
         "side_refused": ledger.side_refused,
         "trained": ledger.trained,
         "trained_above_bound": ledger.trained_above_bound,
+        "bound_raised": ledger.bound_raised,
+        "bound_lowered": ledger.bound_lowered,
         "discarded": discarded(&ledger),
         "in_state": in_state(&ledger),
         "outstanding": ledger.outstanding(),

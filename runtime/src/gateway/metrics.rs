@@ -34,6 +34,8 @@ fn page(status: &Status, summary: &Summary) -> String {
         ("side_refused", "Side requests refused.", ledger.side_refused),
         ("trained", "Samples trained.", ledger.trained),
         ("trained_above_bound", "Samples trained above the bound.", ledger.trained_above_bound),
+        ("bound_raised", "Times the adaptive bound was raised.", ledger.bound_raised),
+        ("bound_lowered", "Times the adaptive bound was lowered.", ledger.bound_lowered),
         ("ignored", "Inputs that were late, double or unknown.", ledger.ignored),
         ("steps", "Train steps that made a version.", ledger.steps),
         ("failed_steps", "Train steps that failed.", ledger.failed_steps),
@@ -64,6 +66,7 @@ fn page(status: &Status, summary: &Summary) -> String {
         ("training", "A train step is running.", u32::from(gauges.training)),
         ("closed", "New requests are answered with 503.", u32::from(gauges.closed)),
         ("replicas_up", "Replicas that hold whole weights.", gauges.replicas_up),
+        ("bound", "What the gate binds now, in learner versions.", gauges.bound),
         ("failed", "The run cannot go on.", u32::from(status.error.is_some())),
     ];
     for (name, about, value) in levels {

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::adaptive::Adaptive;
 use super::choices::{
     Aborted, Aggregate, BatchCounts, Bound, Correction, DropPolicy, GateKind, GroupFilter,
     JudgeMode, JudgeNeeds, KvOnSync, Late, OnJudgeFailure, OnTie, OverLimit, QueueOrder, Routing,
@@ -195,7 +196,7 @@ pub struct Queues {
 }
 
 /// The whole configuration of a run.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
     /// `[policy_serving]`
@@ -208,6 +209,9 @@ pub struct Config {
     pub policy_training: PolicyTraining,
     /// `[queue]`
     pub queue: Queues,
+    /// `[policy_training.adaptive]`
+    #[serde(rename = "policy_training.adaptive")]
+    pub adaptive: Adaptive,
 }
 
 impl Default for PolicyServing {

@@ -424,13 +424,18 @@ impl Scheduler {
     pub(super) fn limits(&self) -> Limits {
         Limits {
             eta: self.bound_steps(),
-            strict: self.config.is_strict(),
-            filter: self.config.policy_training.stale_filter_steps.unwrap_or(u32::MAX),
+            strict: self.is_strict(),
+            filter: self.config.stale_filter_at(self.eta_in_force()).unwrap_or(u32::MAX),
         }
     }
 
-    /// What the gate binds: η, for those that have one.
+    /// What the gate binds now: η, for those that have one.
     pub(super) fn bound_steps(&self) -> u32 {
-        self.config.bound_versions()
+        self.config.bound_versions_at(self.eta_in_force())
+    }
+
+    /// Whether it binds every trained sample now.
+    pub(super) fn is_strict(&self) -> bool {
+        self.config.is_strict_at(self.eta_in_force())
     }
 }

@@ -17,7 +17,6 @@ use crate::report::number;
 use crate::run::{RunFailure, RunOptions, RunResult, simulate};
 use crate::scenario::Scenario;
 use crate::stats::variance;
-use crate::sweep::word;
 
 /// How much of a run a golden holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -118,7 +117,7 @@ pub(super) fn check(scenario: &Scenario, golden: &Golden, log: &Log) -> Option<D
     let found = beside.end();
     let moved = moved(golden, &result.summary);
     let digest = result.digest.to_string();
-    let same = found.is_none() && digest == golden.digest && word(&result.ended) == golden.ended;
+    let same = found.is_none() && digest == golden.digest && result.ended.word() == golden.ended;
     if same && moved.is_empty() {
         return None;
     }
@@ -127,7 +126,7 @@ pub(super) fn check(scenario: &Scenario, golden: &Golden, log: &Log) -> Option<D
         moved,
         inputs: (golden.inputs, result.inputs),
         digest: (golden.digest.clone(), digest),
-        ended: (golden.ended.clone(), word(&result.ended).to_owned()),
+        ended: (golden.ended.clone(), result.ended.word().to_owned()),
         seed: (golden.seed, scenario.seed),
         scenario_changed: golden.scenario_digest != scenario.digest().to_string(),
         decision_version: (golden.decision_version, DECISION_VERSION),
@@ -216,7 +215,7 @@ pub(super) fn bless(scenario: &Scenario, limits: Limits) -> Option<(Golden, Log,
         headway: env!("CARGO_PKG_VERSION").to_owned(),
         decision_version: DECISION_VERSION,
         max_inputs: limits.max_inputs,
-        ended: word(&result.ended).to_owned(),
+        ended: result.ended.word().to_owned(),
         end_sec: result.end.as_secs_f64(),
         inputs: result.inputs,
         actions: result.actions,

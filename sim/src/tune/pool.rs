@@ -3,11 +3,11 @@
 use super::aim::{Aim, STALENESS};
 use super::space::{self, Spot};
 use super::{Task, TuneError};
+use crate::plan::constraint::Constraint;
 use crate::report::tables::Replicated;
-use crate::run::{RunOptions, simulate};
+use crate::run::{RunFailure, RunOptions, simulate};
 use crate::stats::{Estimate, estimate, paired_difference};
 use crate::sweep::{Misfit, Planned, Progress, RunError, caught, replicate, wrong_with};
-use crate::run::{Ended, RunFailure};
 
 /// A combination that was tried.
 #[derive(Clone, Debug)]
@@ -117,7 +117,7 @@ impl Candidate {
 }
 
 /// A strict limit that is met exactly is broken by next to nothing, but broken.
-fn breach(kept: &crate::plan::constraint::Constraint, value: Option<Estimate>) -> f64 {
+fn breach(kept: &Constraint, value: Option<Estimate>) -> f64 {
     let breach = kept.breach(value);
     if breach == 0.0 && !kept.is_kept(value) { f64::MIN_POSITIVE } else { breach }
 }
@@ -216,7 +216,8 @@ impl<'a> Pool<'a> {
     pub(super) fn cost(&self, places: &[usize], replications: usize) -> u64 {
         let missing = |&place: &usize| {
             let candidate = &self.candidates[place];
-            let there = if candidate.failed.is_some() { replications } else { candidate.runs.len() };
+            let there =
+                if candidate.failed.is_some() { replications } else { candidate.runs.len() };
             replications.saturating_sub(there) as u64
         };
         places.iter().map(missing).sum()
@@ -263,7 +264,7 @@ impl<'a> Pool<'a> {
                 summary: result.summary,
                 drift: None,
                 digest: result.digest,
-                ended: word(&result.ended),
+                ended: result.ended.word(),
             });
         }
         self.tell_apart(places);
@@ -315,14 +316,3 @@ impl<'a> Pool<'a> {
 
 /// Fewer runs than this have no interval, and prove nothing.
 pub(super) const LEAST: usize = 2;
-
-const fn word(ended: &Ended) -> &'static str {
-    match ended {
-        Ended::Duration => "duration",
-        Ended::Steps => "steps",
-        Ended::Exhausted => "exhausted",
-        Ended::Stalled(_) => "stalled",
-        Ended::Failed(_) => "failed",
-        Ended::MaxInputs => "max_inputs",
-    }
-}

@@ -1,5 +1,6 @@
 //! Lines of the log.
 
+use headway_shared::core::BoundMove;
 use headway_shared::digest::Digest;
 use headway_shared::guard::{Report, Verdict};
 use headway_shared::id::{PublicationId, ReplicaId, StepId};
@@ -63,6 +64,17 @@ pub(crate) enum Note {
     },
     Checkpointed {
         version: u32,
+    },
+    /// An adaptive bound has moved.
+    BoundMoved {
+        signal: &'static str,
+        /// In millionths, as the move's signal.
+        target: u32,
+        moved: BoundMove,
+    },
+    /// The trainer does not report what an adaptive bound follows.
+    Unmeasured {
+        signal: &'static str,
     },
     /// Requests were refused.
     Refused {
@@ -155,6 +167,18 @@ impl Note {
             Self::Ended { steps, trained, inputs } => {
                 info!(target: "headway", steps, trained, inputs, "the run has ended");
             }
+            Self::BoundMoved { signal, target, moved } => {
+                let BoundMove { at, from, to, signal: value } = moved;
+                let (value, target) = (f64::from(*value) / 1e6, f64::from(*target) / 1e6);
+                info!(
+                    target: "headway", version = at.number(), from, to, signal, value, target_value = target,
+                    "the adaptive bound moves: max_head_off_policyness is {to} from here on"
+                );
+            }
+            Self::Unmeasured { signal } => warn!(
+                target: "headway", signal,
+                "the trainer did not report what the adaptive bound follows: it stays where it is"
+            ),
             _ => self.log_weights(),
         }
     }
