@@ -11,6 +11,8 @@ use crate::sweep::{self, Progress, RunError, caught};
 
 /// The most runs from which the noise of a golden is taken.
 const MOST_REPLICATIONS: u32 = 8;
+/// The fewest: from two runs the noise would be anything.
+const FEWEST_REPLICATIONS: u32 = 4;
 
 /// A scenario, and what was accepted of it.
 #[derive(Clone, Debug)]
@@ -72,7 +74,7 @@ pub fn runs_to_bless(scenarios: &[(&Scenario, Limits)]) -> usize {
 }
 
 fn replications(scenario: &Scenario) -> u32 {
-    scenario.replications.clamp(2, MOST_REPLICATIONS)
+    scenario.replications.clamp(FEWEST_REPLICATIONS, MOST_REPLICATIONS)
 }
 
 enum Run {
