@@ -143,8 +143,19 @@ pub fn input(input: &Input) -> String {
         Input::Operator(Operator::Pause) => "an operator pauses the run".to_owned(),
         Input::Operator(Operator::Resume) => "an operator resumes the run".to_owned(),
         Input::Operator(Operator::Publish) => "an operator wants a publication".to_owned(),
+        Input::Measured(measured) => {
+            let share = |value: u32| (f64::from(value) / 1e6).to_string();
+            let words = [
+                ("log-prob difference", measured.logprob_abs_diff),
+                ("clipped fraction", measured.clipped_fraction),
+                ("effective sample size", measured.ess),
+            ];
+            let words = words.map(|(name, value)| Some(format!("{name} {}", share(value?))));
+            let words: Vec<String> = words.into_iter().flatten().collect();
+            format!("train {} has measured: {}", measured.step, words.join(", "))
+        }
+        Input::CommitFailed => "the record cannot be written".to_owned(),
         Input::Tick => "time passes".to_owned(),
-        other => format!("{other:?}"),
     }
 }
 

@@ -1,6 +1,6 @@
 //! Replay: feeds the inputs of a record to a fresh core, which must decide the same.
 //!
-//! [`travel`] goes to an instant of a run, and shows it to witnesses: [`LifeOf`] a sample, [`WhyOf`] a
+//! [`travel()`] goes to an instant of a run, and shows it to witnesses: [`LifeOf`] a sample, [`WhyOf`] a
 //! request.
 
 mod life;

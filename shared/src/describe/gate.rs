@@ -80,7 +80,7 @@ pub fn deliberation(met: &Deliberation) -> String {
         _ => {}
     }
     if met.behind > 0 {
-        say(&format!("{} held requests are before it, and a place goes to them", met.behind));
+        say(&format!("requests held before it, which go first: {}", met.behind));
     }
     if *verdict == Some(Refusal::Concurrency) {
         let State { rollouts, max_rollouts, .. } = state;

@@ -127,8 +127,8 @@ fn counts<'a>(counts: impl Iterator<Item = (&'a str, u64)>) -> String {
 pub const fn place(state: SampleState) -> &'static str {
     match state {
         SampleState::Generating => "generating",
-        SampleState::AwaitingState => "awaiting their next state",
-        SampleState::AwaitingSessionEnd => "awaiting the end of their session",
+        SampleState::AwaitingState => "awaiting a next state",
+        SampleState::AwaitingSessionEnd => "awaiting the end of its session",
         SampleState::RolloutBlocked => "blocked before the rollout queue",
         SampleState::RolloutQueue => "in the rollout queue",
         SampleState::Judging => "being judged",

@@ -11,6 +11,8 @@ use crate::sweep::{self, Progress, RunError, caught};
 
 /// The most runs from which the noise of a golden is taken.
 const MOST_REPLICATIONS: u32 = 8;
+/// The fewest: from two runs the noise would be anything.
+const FEWEST_REPLICATIONS: u32 = 4;
 
 /// A scenario, and what was accepted of it.
 #[derive(Clone, Debug)]
@@ -72,12 +74,12 @@ pub fn runs_to_bless(scenarios: &[(&Scenario, Limits)]) -> usize {
 }
 
 fn replications(scenario: &Scenario) -> u32 {
-    scenario.replications.clamp(2, MOST_REPLICATIONS)
+    scenario.replications.clamp(FEWEST_REPLICATIONS, MOST_REPLICATIONS)
 }
 
 enum Run {
     First(Box<(Blessed, Summary)>),
-    Other(Summary),
+    Other(Box<Summary>),
     None,
 }
 
@@ -99,7 +101,8 @@ pub fn bless_all(
             0 => play::bless(scenario, limits).map(|(golden, log, summary)| {
                 Run::First(Box::new((Blessed { golden, log }, summary)))
             }),
-            _ => play::replicate(scenario, replication, limits).map(Run::Other),
+            _ => play::replicate(scenario, replication, limits)
+                .map(|summary| Run::Other(Box::new(summary))),
         });
         progress.run_ended();
         Ok(run?.unwrap_or(Run::None))
@@ -118,7 +121,7 @@ fn together(runs: Vec<Result<Run, String>>) -> Result<Blessed, String> {
                 blessed = Some(golden);
                 summaries.push(summary);
             }
-            Run::Other(summary) => summaries.push(summary),
+            Run::Other(summary) => summaries.push(*summary),
             Run::None => {}
         }
     }
