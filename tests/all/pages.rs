@@ -4,8 +4,6 @@ use headway_shared::config::keys;
 use headway_shared::metrics::{self, METRICS};
 use headway_sim::drift;
 use headway_sim::report::csv::Csv;
-use headway_sim::tournament::page;
-use headway_sim::tournament::results::TournamentResults;
 
 use super::blessed;
 
@@ -64,11 +62,4 @@ fn the_accuracy_page_lists_every_prediction_of_a_published_number() {
     let table = Csv::parse(blessed::text("results/validation/published.csv").as_bytes()).unwrap();
     assert!(!table.rows.is_empty());
     check("docs/accuracy.md", &predictions(&table));
-}
-
-#[test]
-fn the_tournament_page_has_the_tables_of_the_committed_tournament() {
-    let folder = blessed::root().join("results/tournament");
-    let results = TournamentResults::read(&folder).unwrap().expect("a tournament is committed");
-    check("docs/tournament.md", &page::markdown(&results));
 }
