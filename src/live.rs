@@ -17,7 +17,7 @@ use headway_runtime::judge;
 use headway_runtime::log;
 use headway_runtime::secret::{ADMIN_TOKEN, API_KEY, Secret};
 use headway_runtime::signals::Signals;
-use headway_shared::config::{Config, Settings};
+use headway_shared::config::{Config, Live, Settings};
 use headway_shared::time::Span;
 
 use crate::commands::run::Args;
@@ -34,7 +34,9 @@ const LAST_ANSWERS: Duration = Duration::from_secs(5);
 const FIRST_REPLICA: Duration = Duration::from_secs(5);
 
 /// Runs until the run ends, or is told to by SIGTERM or SIGINT.
-pub(crate) async fn run(args: &Args, config: Config, settings: &Settings) -> Result<(), Failure> {
+pub(crate) async fn run(args: &Args, live: Live) -> Result<(), Failure> {
+    let Live { config, settings, guard, .. } = live;
+    let settings = &settings;
     let variable = |name: &str| env::var(name).ok();
     let judge = judge::of(&config, settings, variable).map_err(Failure::input)?;
     let (host, port) = (config.policy_serving.host.clone(), config.policy_serving.port);
@@ -60,6 +62,7 @@ pub(crate) async fn run(args: &Args, config: Config, settings: &Settings) -> Res
     let options = driver::Options {
         submission_enabled: settings.serving.submission_enabled,
         log_logprob_diff: settings.logging.log_rollout_logprob_diff,
+        guard,
         ..driver::Options::default()
     };
     let started = driver::start(recovery, parts, options).await;

@@ -4,9 +4,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use clap::ValueEnum;
-#[cfg(feature = "live")]
-use headway_shared::config::{Config, Settings, load_live};
 use headway_shared::config::{Diagnostic, Findings, Layers, Origin, Sources, Syntax, Table};
+#[cfg(feature = "live")]
+use headway_shared::config::{Live, load_live};
 use headway_sim::plan::constraint::Constraint;
 use headway_sim::scenario::Scenario;
 
@@ -94,14 +94,14 @@ pub(crate) struct LiveFiles {
 #[cfg(feature = "live")]
 impl LiveFiles {
     /// Reads them, and says what is suspicious about them.
-    pub(crate) fn load(&self) -> Result<(Config, Settings), Failure> {
+    pub(crate) fn load(&self) -> Result<Live, Failure> {
         let name = |path: &Path| path.display().to_string();
         let layers = Layers::new()
             .toml(name(&self.config), read(&self.config)?)
             .json(name(&self.settings), read(&self.settings)?);
-        let (config, settings, warnings) = load_live(&self.set.iter().fold(layers, Layers::set))?;
-        terminal::diagnose(&warnings);
-        Ok((config, settings))
+        let live = load_live(&self.set.iter().fold(layers, Layers::set))?;
+        terminal::diagnose(&live.warnings);
+        Ok(live)
     }
 }
 

@@ -12,6 +12,7 @@ use headway_sim::report::plot::{self, Picture};
 use headway_sim::report::results::{Kind, Results};
 use headway_sim::sweep::{Outcome, Plan, Planned, Trouble};
 use headway_sim::tournament::results::TournamentResults;
+use headway_sim::tune::results::TuneResults;
 use headway_sim::validate::Validation;
 
 use crate::failure::Failure;
@@ -149,6 +150,33 @@ fn save_all(
         folder.write(&name, &bytes).map_err(unwritable)?;
     }
     commit(folder, to)
+}
+
+/// Stages the tables, the plot and the tuned file of a tuning and puts them in their places; says
+/// in words where. Where nothing was chosen, an earlier tuned file goes.
+pub(crate) fn save_tune(
+    mut folder: Folder,
+    to: &Path,
+    results: &TuneResults,
+    tuned: Option<String>,
+) -> Result<String, Failure> {
+    let unwritable = |error: io::Error| Failure::unwritable(to, &error);
+    for picture in &plot::draw_tune(results).map_err(Failure::broken)? {
+        stage(&mut folder, picture).map_err(unwritable)?;
+    }
+    folder.replaces(vec![TuneResults::TUNED.into()]);
+    if let Some(text) = tuned {
+        folder.write(TuneResults::TUNED, text.as_bytes()).map_err(unwritable)?;
+    }
+    for (name, bytes) in results.files().map_err(unwritable)? {
+        folder.write(&name, &bytes).map_err(unwritable)?;
+    }
+    commit(folder, to)
+}
+
+/// Says on stderr what is suspicious about a tuned configuration.
+pub(crate) fn warn_of_tune(chosen: &Planned) {
+    warn_of(std::slice::from_ref(chosen));
 }
 
 /// Says on stderr which layouts were left out of a plan and why, what is suspicious about the

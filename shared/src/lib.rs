@@ -99,10 +99,12 @@
 //! | [`config`] | the configuration, its rules, and errors with their place |
 //! | [`core`] | the scheduler, a file per loop |
 //! | [`metrics`] | an observer that computes the same columns live and simulated |
+//! | [`guard`] | a run's windows against the envelope it was promoted with |
 //! | [`ratio`] | importance ratios: advantages, off-policy corrections, spreads, in plain `f64` |
 //! | [`record`], [`replay`], [`snapshot`] | a run as bytes, fed to a fresh core again, restored in the middle |
 //! | [`source`] | a run, live or simulated, as commands that analyse it read it |
 //! | [`check`], [`work`] | what must hold of every record: decisions, the ledger, one end for everything that starts |
+//! | [`describe`] | inputs, actions and states in words |
 //! | [`rule`] | a judge's rule: a small expression over a turn |
 //! | [`digest`] | equal digests, equal decisions |
 
@@ -111,7 +113,9 @@ pub mod backoff;
 pub mod check;
 pub mod config;
 pub mod core;
+pub mod describe;
 pub mod digest;
+pub mod guard;
 pub mod id;
 pub mod input;
 pub mod metrics;

@@ -35,6 +35,7 @@ use crate::world::settings::StepTime;
 
 pub use self::marginal::Gain;
 pub use self::option::Candidate;
+pub(crate) use self::verdict::setting;
 
 /// Points that are simulated before the search around the best begins.
 const FIRST: usize = 16;

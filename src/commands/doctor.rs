@@ -3,6 +3,7 @@
 use std::env;
 
 use headway_runtime::doctor::{self, Outcome};
+use headway_shared::config::Live;
 
 use crate::failure::Failure;
 use crate::options::{Form, LiveFiles};
@@ -24,7 +25,7 @@ pub(crate) struct Args {
 
 /// Runs the command.
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
-    let (config, settings) = args.files.load()?;
+    let Live { config, settings, .. } = args.files.load()?;
     let variable = |name: &str| env::var(name).ok();
     let findings =
         doctor::examine_and_wait(&config, &settings, variable).map_err(Failure::broken)?;

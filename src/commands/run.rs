@@ -4,7 +4,7 @@ use std::env;
 use std::path::PathBuf;
 
 use headway_runtime::log::{self, Format, Level};
-use headway_shared::config::{Config, Settings};
+use headway_shared::config::Live;
 
 use crate::failure::Failure;
 use crate::live;
@@ -60,11 +60,11 @@ pub(crate) struct Args {
 
 /// Runs the command.
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
-    let (config, settings) = load(args)?;
+    let live = load(args)?;
     let format = if args.log_json { Format::Json } else { Format::Text };
     log::start(level(args)?, format);
     let runtime = tokio::runtime::Runtime::new().map_err(Failure::broken)?;
-    runtime.block_on(live::run(args, config, &settings))
+    runtime.block_on(live::run(args, live))
 }
 
 fn level(args: &Args) -> Result<Level, Failure> {
@@ -77,8 +77,9 @@ fn level(args: &Args) -> Result<Level, Failure> {
     }
 }
 
-fn load(args: &Args) -> Result<(Config, Settings), Failure> {
-    let (config, settings) = args.files.load()?;
+fn load(args: &Args) -> Result<Live, Failure> {
+    let live = args.files.load()?;
+    let config = &live.config;
     engine("policy_serving", &config.policy_serving.engine, "sglang")?;
     engine("policy_training", &config.policy_training.engine, "megatron")?;
     let engines = (&config.policy_serving.engine, &config.policy_training.engine);
@@ -89,7 +90,7 @@ fn load(args: &Args) -> Result<(Config, Settings), Failure> {
             engines.0, engines.1
         )));
     }
-    Ok((config, settings))
+    Ok(live)
 }
 
 /// There is such an engine in this build; `other` is the one that every build has.

@@ -78,6 +78,7 @@ mod tests {
             strays: 0,
             error: None,
             ending: false,
+            guard: None,
         };
         assert_eq!(
             line(&status, Some(recent), Some(400)),

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
 use headway_shared::action::RunError;
-use headway_shared::config::{Config, SampleUnit};
+use headway_shared::config::{Config, GuardSettings, SampleUnit};
 use headway_shared::id::StepId;
 use headway_shared::input::{Input, Operator};
 use headway_shared::metrics::Observer;
@@ -45,6 +45,8 @@ pub struct Options {
     pub wall: fn() -> i64,
     /// `train_rollout_logprob_abs_diff` is logged with each step.
     pub log_logprob_diff: bool,
+    /// What the run is held to.
+    pub guard: Option<GuardSettings>,
     /// Called at each [`Point`]: tests end the process there.
     pub probe: Option<Arc<dyn Fn(Point) + Send + Sync>>,
 }
@@ -59,6 +61,7 @@ impl Default for Options {
             submission_enabled: true,
             wall: wall_millis,
             log_logprob_diff: true,
+            guard: None,
             probe: None,
         }
     }
@@ -144,6 +147,7 @@ pub async fn start(
     let config = recovery.config.clone();
     let (mut driver, handle) = assemble(recovery, parts, options)?;
     driver.go_on(checkpoint, step, &config)?;
+    driver.hold_to(driver.options.guard.clone());
     Ok((handle, tokio::spawn(driver.run())))
 }
 
@@ -196,6 +200,8 @@ fn assemble(
     let driver = Driver {
         observer: Observer::new(scheduler.config(), Span::ZERO),
         narrator: Narrator::new(&scheduler, clock.now(), options.log_logprob_diff),
+        guard: None,
+        roll_back_due: false,
         decisions: Decisions::default(),
         session_names: sessions.iter().cloned().collect(),
         sessions: sessions.into_iter().map(|(id, name)| (name, id)).collect(),
@@ -248,11 +254,13 @@ fn first_status(scheduler: &headway_shared::core::Scheduler, seq: u64) -> Status
         inputs: seq,
         committed: seq,
         publication_wished: scheduler.publication_wished(),
+        bound_move: scheduler.last_bound_move(),
         failed_votes: Default::default(),
         error: None,
         ending: false,
         kept: Kept::default(),
         strays: 0,
+        guard: None,
     }
 }
 

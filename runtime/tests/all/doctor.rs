@@ -29,7 +29,8 @@ fn files(judge: &str, port: u16, judging: &str) -> (Config, Settings) {
     });
     let layers =
         Layers::new().toml("config.toml", text).json("settings.json", settings.to_string());
-    let (config, settings, _) = load_live(&layers).unwrap();
+    let loaded = load_live(&layers).unwrap();
+    let (config, settings) = (loaded.config, loaded.settings);
     (config, settings)
 }
 
@@ -147,7 +148,8 @@ async fn run(dir: &tempfile::TempDir, serving: &str) -> (Live, Config, Settings)
          judge_needs = 'turn'"
     );
     let layers = Layers::new().toml("config.toml", text).json("settings.json", "{}");
-    let (config, settings, _) = load_live(&layers).unwrap();
+    let loaded = load_live(&layers).unwrap();
+    let (config, settings) = (loaded.config, loaded.settings);
     (live, config, settings)
 }
 

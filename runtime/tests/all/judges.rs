@@ -52,7 +52,7 @@ fn settings(url: &str) -> Settings {
         "api": {"base_url": url, "api_key_env": "JUDGE_KEY"},
         "judge": {"model": "grader", "max_tokens": 99},
     });
-    load_live(&Layers::new().json("settings.json", text.to_string())).unwrap().1
+    load_live(&Layers::new().json("settings.json", text.to_string())).unwrap().settings
 }
 
 fn judge(url: &str) -> Endpoint {
@@ -190,7 +190,8 @@ async fn a_rule_of_the_configuration_judges_with_no_endpoint_and_no_key() {
         "[reward_judging]\njudge_needs = 'turn'\nrule = '{rule}'\n[policy_training]\nbatch_size = 2"
     );
     let layers = Layers::new().toml("config.toml", text.clone()).json("settings.json", "{}");
-    let (config, settings, _) = load_live(&layers).unwrap();
+    let loaded = load_live(&layers).unwrap();
+    let (config, settings) = (loaded.config, loaded.settings);
     let dir = tempfile::tempdir().unwrap();
     let mut setup = Setup::new(&text);
     setup.judge = judge::of(&config, &settings, |_| None).unwrap();

@@ -218,6 +218,18 @@ choices! {
         /// GSPO's sequence ratio.
         Gspo = "gspo",
     }
+    /// What the adaptive bound follows, as it is measured on each train step's batch.
+    Signal {
+        /// Nothing: η stays as it is set.
+        Off = "off",
+        /// The mean absolute difference of the trainer's and the engine's log-probabilities, in
+        /// nats: smaller is better.
+        LogprobAbsDiff = "logprob_abs_diff",
+        /// The share of tokens that the correction changes: smaller is better.
+        ClippedFraction = "clipped_fraction",
+        /// The effective sample size of the tokens, as a share of them: larger is better.
+        Ess = "ess",
+    }
     /// In which order a queue is taken from.
     QueueOrder {
         /// First in, first out.
@@ -241,6 +253,13 @@ choices! {
         DropOldest = "drop_oldest",
         /// The sample that would enter is discarded.
         DropNewest = "drop_newest",
+    }
+    /// What happens when a run leaves the envelope of `[guard]`.
+    OnDeviation {
+        /// It is logged, counted, and shown in the admin state.
+        Log = "log",
+        /// The same, and the run goes back to the previous configuration.
+        Rollback = "rollback",
     }
 }
 

@@ -3,11 +3,13 @@
 mod field;
 mod reference;
 mod table;
+mod write;
 
 use std::fmt;
 
 pub use field::Described;
 pub use reference::reference;
+pub use write::{sections_toml, spelled_out};
 
 use super::node::{Entry, Table};
 use super::reader::{Reader, nearest};

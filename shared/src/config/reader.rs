@@ -123,6 +123,32 @@ impl<'a> Reader<'a> {
         number.map_or(default, |number| (number * 1e6 + 0.5) as u32)
     }
 
+    /// Two numbers in a list, each of a range; `None` where the key is absent.
+    pub fn pair(&mut self, key: &'static str, range: RangeInclusive<f64>) -> Option<[f64; 2]> {
+        let entry = self.entry(key)?;
+        let number = |node: &Node| match node.value {
+            Value::Integer(number) => Some(number as f64),
+            Value::Float(number) => Some(number),
+            _ => None,
+        };
+        let pair = match &entry.node.value {
+            Value::List(items) => match items.as_slice() {
+                [first, second] => number(first).zip(number(second)),
+                _ => None,
+            },
+            _ => None,
+        };
+        let Some((first, second)) = pair else {
+            self.wrong_type(entry, "a list of two numbers", "[1.0, 2.0]");
+            return None;
+        };
+        if range.contains(&first) && range.contains(&second) {
+            return Some([first, second]);
+        }
+        self.out_of_range(entry, *range.start(), *range.end());
+        None
+    }
+
     /// `true` or `false`.
     pub fn boolean(&mut self, key: &'static str, default: bool) -> bool {
         let Some(entry) = self.entry(key) else { return default };

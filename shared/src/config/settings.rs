@@ -1,6 +1,7 @@
 //! The users' `settings.json`: the endpoint, and what the live runtime is to do.
 
 use super::diagnostic::Diagnostics;
+use super::guard::GuardSettings;
 use super::layers::Layers;
 use super::node::Table;
 use super::parse::{check_sections, parse_sections};
@@ -76,18 +77,56 @@ pub struct Settings {
     pub logging: Logging,
 }
 
+/// The two files of a live run.
+#[derive(Clone, Debug)]
+pub struct Live {
+    /// The scheduling sections.
+    pub config: Config,
+    /// `settings.json`
+    pub settings: Settings,
+    /// `[guard]`
+    pub guard: Option<GuardSettings>,
+    /// What is suspicious about them.
+    pub warnings: Diagnostics,
+}
+
 /// Reads `config.toml` and `settings.json` together, as layers of one document.
 ///
 /// # Errors
 /// Everything that is wrong with either, and where they contradict each other.
-pub fn load_live(layers: &Layers) -> Result<(Config, Settings, Diagnostics), Diagnostics> {
+pub fn load_live(layers: &Layers) -> Result<Live, Diagnostics> {
     let document = layers.merge()?;
     let mut root = document.reader();
     let config = parse_sections(&mut root);
     let settings = parse_settings(&mut root, &config);
+    let guard = GuardSettings::read(&mut root, &config);
     root.finish();
     check_sections(&document, &config);
-    document.finish().map(|warnings| (config, settings, warnings))
+    document.finish().map(|warnings| Live { config, settings, guard, warnings })
+}
+
+/// Reads the scheduling sections and `[guard]`, as a configuration is promoted. `others`: sections
+/// of `settings.json` may stand beside them, and are not looked at.
+///
+/// # Errors
+/// Everything that is wrong with them.
+pub fn load_guarded(
+    layers: &Layers,
+    others: bool,
+) -> Result<(Config, Option<GuardSettings>, Diagnostics), Diagnostics> {
+    let document = layers.merge()?;
+    let mut root = document.reader();
+    let config = parse_sections(&mut root);
+    let guard = GuardSettings::read(&mut root, &config);
+    if others {
+        // Asked for, so that they are known.
+        for section in SECTIONS {
+            let _ = root.node(section);
+        }
+    }
+    root.finish();
+    check_sections(&document, &config);
+    document.finish().map(|warnings| (config, guard, warnings))
 }
 
 /// The sections of `settings.json`.

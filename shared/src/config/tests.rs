@@ -1,5 +1,7 @@
 //! Tests of configurations as people write them.
 
+mod adaptive;
+mod guard;
 mod judging;
 mod keys;
 mod layers;

@@ -51,6 +51,25 @@ fn toml_error(error: &toml::de::Error, origin: Origin, at: &str) -> Diagnostic {
         .help("this is TOML: `key = value` lines below `[section]` headers, text in quotes")
 }
 
+/// A text as TOML writes it: in double quotes, what is no plain letter escaped.
+#[must_use]
+pub(super) fn toml_text(text: &str) -> String {
+    let mut quoted = String::from('"');
+    for letter in text.chars() {
+        match letter {
+            '"' | '\\' => quoted.extend(['\\', letter]),
+            '\n' => quoted.push_str("\\n"),
+            '\t' => quoted.push_str("\\t"),
+            letter if letter.is_control() => {
+                quoted.push_str(&format!("\\u{:04x}", u32::from(letter)));
+            }
+            letter => quoted.push(letter),
+        }
+    }
+    quoted.push('"');
+    quoted
+}
+
 /// Reads one TOML value that stands at byte `offset` of a source; `None` if it is not one.
 #[must_use]
 pub(super) fn parse_toml_value(source: SourceId, text: &str, offset: usize) -> Option<Node> {

@@ -3,8 +3,9 @@
 use std::fmt;
 
 use headway_shared::config::nearest;
-use headway_shared::metrics::METRICS;
+use headway_shared::metrics::{METRICS, Metric};
 
+use crate::drift;
 use crate::report::number;
 use crate::stats::Estimate;
 
@@ -89,16 +90,31 @@ impl Constraint {
         let Some((name, comparison, limit)) = parts else {
             return Err(ConstraintError::Form(text.trim().into()));
         };
-        let metric = METRICS.iter().map(|metric| metric.name).find(|metric| *metric == name);
-        let Some(metric) = metric else {
-            let names: Vec<&'static str> = METRICS.iter().map(|metric| metric.name).collect();
-            let near = nearest(name, &names);
-            return Err(ConstraintError::Metric { name: name.into(), near });
-        };
+        let metric =
+            find(name).map_err(|near| ConstraintError::Metric { name: name.into(), near })?.name;
         match number::parse(limit) {
             Some(limit) => Ok(Self { metric, comparison, limit }),
             None => Err(ConstraintError::Number(limit.into())),
         }
+    }
+
+    /// Whether it is kept from above: what it bounds cannot grow for ever.
+    #[must_use]
+    pub const fn is_upper(&self) -> bool {
+        matches!(self.comparison, Comparison::AtMost | Comparison::Below)
+    }
+
+    /// Whether it is clear from the interval of a mean that it is broken.
+    #[must_use]
+    pub fn is_clearly_broken(&self, value: Option<Estimate>) -> bool {
+        value
+            .is_none_or(|value| value.half_width.is_some_and(|half| self.excess(value.mean) > half))
+    }
+
+    /// By how much a mean breaks it, in the metric's unit; `None`: it could not be measured.
+    #[must_use]
+    pub fn excess_of(&self, value: Option<Estimate>) -> Option<f64> {
+        value.map(|value| self.excess(value.mean).max(0.0))
     }
 
     /// Whether a mean keeps it. What could not be measured does not.
@@ -135,6 +151,18 @@ impl Constraint {
         let strict = matches!(self.comparison, Comparison::Below | Comparison::Above);
         strict && value == self.limit
     }
+}
+
+/// The metric of a name, those of ratios included.
+///
+/// # Errors
+/// The most similar name, if there is one.
+pub fn find(name: &str) -> Result<&'static Metric, Option<&'static str>> {
+    let all = || METRICS.iter().chain(drift::METRICS);
+    all().find(|metric| metric.name == name).ok_or_else(|| {
+        let names: Vec<&'static str> = all().map(|metric| metric.name).collect();
+        nearest(name, &names)
+    })
 }
 
 impl fmt::Display for Constraint {

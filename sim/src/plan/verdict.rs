@@ -169,7 +169,7 @@ fn named(task: &Task<'_>, option: &Simulated) -> String {
 }
 
 /// `η = 4`
-pub(super) fn setting(key: &str, value: &str) -> String {
+pub(crate) fn setting(key: &str, value: &str) -> String {
     match key.rsplit('.').next() {
         Some("max_head_off_policyness") => format!("η = {value}"),
         last => format!("{} = {value}", last.unwrap_or(key)),

@@ -1,6 +1,7 @@
 //! Plots of a result, each as SVG and PNG from the same drawing.
 
 mod axis;
+mod bound;
 mod canvas;
 mod curve;
 mod histogram;
@@ -17,6 +18,7 @@ mod staleness;
 mod theme;
 mod throughput;
 mod tournament;
+mod tune;
 mod validation;
 
 use std::convert::Infallible;
@@ -31,6 +33,7 @@ pub use validation::draw_validation;
 use super::results::{Kind, Results};
 use crate::plan::results::PlanResults;
 use crate::tournament::results::TournamentResults;
+use crate::tune::results::TuneResults;
 use curve::Curve;
 
 /// Why a picture could not be drawn.
@@ -68,6 +71,7 @@ pub fn draw(results: &Results) -> Result<Vec<Picture>, PlotError> {
             pictures.extend(ratios::effective(&curve)?);
         } else {
             pictures.extend(queues::draw(&curve)?);
+            pictures.extend(bound::draw(&curve)?);
             pictures.extend(ratios::by_staleness(&curve)?);
         }
         pictures.push(parts::draw(&curve)?);
@@ -82,6 +86,14 @@ pub fn draw(results: &Results) -> Result<Vec<Picture>, PlotError> {
 /// A picture could not be laid out or encoded.
 pub fn draw_plan(plan: &PlanResults) -> Result<Vec<Picture>, PlotError> {
     Ok(vec![plan::front(plan)?, plan::idle(plan)?])
+}
+
+/// Draws the plot of a tuning: what is maximised against staleness.
+///
+/// # Errors
+/// The picture could not be laid out or encoded.
+pub fn draw_tune(tune: &TuneResults) -> Result<Vec<Picture>, PlotError> {
+    Ok(vec![tune::front(tune)?])
 }
 
 /// Draws the plots of a tournament: for each workload the front of throughput against staleness, by

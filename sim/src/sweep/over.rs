@@ -1,8 +1,9 @@
 //! What is swept: `KEY=0,1,2,4`, `KEY=0..16`, `KEY=0..16/4`, and grids of them.
 
-use headway_shared::config::keys::resolve;
+use headway_shared::config::keys::{Key, keys, resolve, spelled_out};
 use headway_shared::config::{
-    Diagnostic, Diagnostics, Findings, Origin, SourceId, Sources, Syntax, Table,
+    Diagnostic, Diagnostics, Findings, Layers, Origin, SourceId, Sources, Syntax, Table, nearest,
+    parse_sections,
 };
 
 use crate::report::number;
@@ -48,21 +49,42 @@ pub fn parse(
     tree: &Table,
     cases: &[Case],
 ) -> Result<Vec<Axis>, Diagnostics> {
+    let same = |one: &str, other: &str| one == other;
+    read((SOURCE, MOST_POINTS), same, expressions, |expression| expression.axis(tree, cases))
+}
+
+/// Reads the expressions of a space to search: keys of the scheduling sections only, and any number
+/// of points.
+///
+/// # Errors
+/// An expression is malformed, names no scheduling key, or gives one a value that it cannot have;
+/// or two expressions are about one key.
+pub fn parse_space(expressions: &[String]) -> Result<Vec<Axis>, Diagnostics> {
+    let axis = |expression: &Expression<'_>| expression.scheduling_axis();
+    read(("--space", usize::MAX), overlap, expressions, axis)
+}
+
+fn read(
+    (name, most): (&str, usize),
+    clash: impl Fn(&str, &str) -> bool,
+    expressions: &[String],
+    axis: impl Fn(&Expression<'_>) -> Result<Axis, Diagnostic>,
+) -> Result<Vec<Axis>, Diagnostics> {
     let mut sources = Sources::default();
     let findings = Findings::default();
     let mut axes: Vec<Axis> = Vec::new();
     let mut points = 1_usize;
     for text in expressions {
-        let source = sources.add(Syntax::Set, SOURCE, text);
+        let source = sources.add(Syntax::Set, name, text);
         let expression = Expression { source, text };
-        match expression.axis(tree, cases) {
-            Ok(axis) if axes.iter().any(|other| other.key == axis.key) => {
+        match axis(&expression) {
+            Ok(axis) if axes.iter().any(|other| clash(&other.key, &axis.key)) => {
                 let message = format!("`{}` is swept twice", axis.key);
                 findings.push(expression.error(0, text.len(), message, "sweep a key only once"));
             }
             Ok(axis) => {
                 points = points.saturating_mul(axis.choices.len());
-                if points > MOST_POINTS {
+                if points > most {
                     let message = format!("the grid has more than {MOST_POINTS} points");
                     let help = "sweep fewer values, or a range with a larger step: KEY=0..100/10";
                     findings.push(expression.error(0, text.len(), message, help));
@@ -74,6 +96,12 @@ pub fn parse(
         }
     }
     findings.finish(sources).map(|_| axes)
+}
+
+/// Whether two keys set the same thing.
+fn overlap(one: &str, other: &str) -> bool {
+    let other = spelled_out(other);
+    spelled_out(one).iter().any(|key| other.contains(key))
 }
 
 /// Every point of the grid, a choice per axis; the last axis changes fastest.
@@ -131,6 +159,30 @@ impl Expression<'_> {
         Ok(Axis { key: path, choices })
     }
 
+    /// The axis of a scheduling key, each of whose values it can have.
+    fn scheduling_axis(&self) -> Result<Axis, Diagnostic> {
+        let axis = self.axis(Table::EMPTY, &[])?;
+        let end = self.text.find('=').unwrap_or(self.text.len());
+        let paths: Vec<String> = keys().iter().map(Key::path).collect();
+        if !paths.contains(&axis.key) {
+            let names: Vec<&str> = paths.iter().map(String::as_str).collect();
+            let help = match nearest(&axis.key, &names) {
+                Some(near) => format!("did you mean `{near}`?"),
+                None => "write a key of docs/configuration.md, which a live configuration can \
+                         take over"
+                    .to_owned(),
+            };
+            let message = format!("`{}` is no key of the scheduling sections", axis.key);
+            return Err(self.error(0, end, message, &help));
+        }
+        for choice in &axis.choices {
+            if let Some((message, help)) = unfit(choice) {
+                return Err(self.error(end + 1, self.text.len(), message, &help));
+            }
+        }
+        Ok(axis)
+    }
+
     fn cases(&self, cases: &[Case]) -> Result<Axis, Diagnostic> {
         if cases.is_empty() {
             let help = "add [[scenario.cases]] to it, or sweep a key: KEY=VALUES";
@@ -176,6 +228,19 @@ impl Expression<'_> {
         let count = ((to - from) / step + 1e-6) as u32;
         Ok((0..=count).map(|at| number::text(from + f64::from(at) * step)).collect())
     }
+}
+
+/// What is wrong with a value by itself, whatever the other keys are.
+fn unfit(choice: &Choice) -> Option<(String, String)> {
+    let document = choice.set.iter().fold(Layers::new(), Layers::set).merge();
+    let found = document.and_then(|document| {
+        let mut reader = document.reader();
+        let _ = parse_sections(&mut reader);
+        reader.finish();
+        document.finish()
+    });
+    let wrong = found.err()?.items.into_iter().next()?;
+    Some((wrong.message, wrong.help.unwrap_or_default()))
 }
 
 /// Splits a list at its commas, but for those within quotes, brackets and braces.

@@ -2,6 +2,7 @@
 
 use crate::config::choices::Choice;
 use crate::config::reader::Reader;
+use crate::config::text::toml_text;
 use crate::time::Span;
 
 /// What the reference says about a value.
@@ -76,7 +77,7 @@ impl Field for String {
         reader.string(key, &default)
     }
     fn describe(&self) -> Described {
-        plain("text", format!("{self:?}"))
+        plain("text", toml_text(self))
     }
 }
 

@@ -1,5 +1,5 @@
 use super::{Layers, load, toml};
-use crate::config::load_live;
+use crate::config::{Live, load_live};
 
 /// What is said of a rule under `[reward_judging]`, which is line 2.
 fn said(judging: &str) -> String {
@@ -41,7 +41,7 @@ fn a_rule_needs_what_it_reads() {
 #[test]
 fn a_rule_needs_no_endpoint_no_model_and_no_key() {
     let rule = "[reward_judging]\nrule = 'exact'\njudge_needs = 'turn'";
-    let (config, settings, _) = load_live(&toml(rule).json("settings.json", "{}")).unwrap();
+    let Live { config, settings, .. } = load_live(&toml(rule).json("settings.json", "{}")).unwrap();
     assert_eq!(config.reward_judging.rule, "exact");
     assert_eq!((settings.api.base_url.as_str(), settings.api.api_key_env.as_str()), ("", ""));
     // What is given is checked all the same.

@@ -7,9 +7,9 @@ use crate::time::Span;
 fn live(settings: &str) -> Result<(Config, Settings), String> {
     let layers = toml(USERS_CONFIG).json("settings.json", settings);
     match load_live(&layers) {
-        Ok((config, settings, warnings)) => {
-            assert!(warnings.is_empty(), "{warnings}");
-            Ok((config, settings))
+        Ok(live) => {
+            assert!(live.warnings.is_empty(), "{}", live.warnings);
+            Ok((live.config, live.settings))
         }
         Err(diagnostics) => Err(diagnostics.to_string()),
     }
