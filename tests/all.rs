@@ -40,6 +40,7 @@ mod all {
     mod scenario_keys;
     mod silence;
     mod stall;
+    mod tune;
     mod validate;
     mod wrong_configurations;
     mod wrong_input;

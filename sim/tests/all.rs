@@ -31,6 +31,7 @@ mod all {
     mod theory;
     mod trajectories;
     mod troubles;
+    mod tune;
     mod validate;
     mod validation;
     mod verl_fully_async;

@@ -14,10 +14,11 @@ fn every_command_explains_its_options() {
         "--jobs",
         "--replications",
     ];
-    let options: [(&str, &[&str], &[&str]); 12] = [
+    let options: [(&str, &[&str], &[&str]); 13] = [
         ("simulate", &shared, &["--record", "--replication "]),
         ("sweep", &shared, &["--over", "0..16", "cases"]),
         ("compare", &shared, &["--set-a", "--set-b", "--case-a", "--case-b"]),
+        ("tune", &shared, &["--maximize", "--subject-to", "--space", "--runs", "--window-sec"]),
         ("plan", &shared, &["--gpus", "--over", "--constraint", "--exhaustive"]),
         ("plot", &["--out"], &["<DIR>"]),
         ("run", &["--config", "--settings", "--set"], &["--record", "HEADWAY_LOG"]),
