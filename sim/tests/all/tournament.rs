@@ -50,7 +50,7 @@ const SHORT: [&str; 3] = ["scenario.steps=14", "scenario.warmup_steps=4", "scena
 
 fn results() -> TournamentResults {
     let folder = committed::root().join("results/tournament");
-    TournamentResults::read(&folder).unwrap().expect("a tournament is committed")
+    TournamentResults::read(&folder).unwrap().unwrap()
 }
 
 fn number(table: &Csv, row: usize, column: &str) -> f64 {
