@@ -8,9 +8,9 @@ use crate::promotion::{file, tuned};
 /// Hand a tuned configuration to config.toml, or to a live run
 ///
 /// The file is edited in place: comments, order and other keys stay as they are, and the file as it
-/// was is kept beside it. [guard] holds the run to what was predicted. Nothing changes where the
-/// scenario is no longer the one that was tuned, a constraint does not hold, or a key would be lost.
-/// A live run takes it over HEADWAY_ADMIN_TOKEN, and says what changes when.
+/// was is kept beside it. Its section guard holds the run to what was predicted. Nothing changes
+/// where the scenario is no longer the one that was tuned, a constraint does not hold, or a key would
+/// be lost. A live run takes it over HEADWAY_ADMIN_TOKEN, and says what changes when.
 #[derive(clap::Args)]
 #[command(group(clap::ArgGroup::new("where").required(true)))]
 pub(crate) struct Args {
