@@ -11,6 +11,7 @@ use headway_sim::report::json;
 use headway_sim::report::plot::{self, Picture};
 use headway_sim::report::results::{Kind, Results};
 use headway_sim::sweep::{Outcome, Plan, Planned, Trouble};
+use headway_sim::tournament::results::TournamentResults;
 use headway_sim::tune::results::TuneResults;
 use headway_sim::validate::Validation;
 
@@ -117,15 +118,35 @@ pub(crate) fn save_validation(
 
 /// Stages the tables and plots of a plan and puts them in their places; says in words where.
 pub(crate) fn save_plan(
-    mut folder: Folder,
+    folder: Folder,
     to: &Path,
     results: &PlanResults,
 ) -> Result<String, Failure> {
+    let pictures = plot::draw_plan(results).map_err(Failure::broken)?;
+    save_all(folder, to, &pictures, results.files())
+}
+
+/// The same of a tournament.
+pub(crate) fn save_tournament(
+    folder: Folder,
+    to: &Path,
+    results: &TournamentResults,
+) -> Result<String, Failure> {
+    let pictures = plot::draw_tournament(results).map_err(Failure::broken)?;
+    save_all(folder, to, &pictures, results.files())
+}
+
+fn save_all(
+    mut folder: Folder,
+    to: &Path,
+    pictures: &[Picture],
+    files: io::Result<Vec<(String, Vec<u8>)>>,
+) -> Result<String, Failure> {
     let unwritable = |error: io::Error| Failure::unwritable(to, &error);
-    for picture in &plot::draw_plan(results).map_err(Failure::broken)? {
+    for picture in pictures {
         stage(&mut folder, picture).map_err(unwritable)?;
     }
-    for (name, bytes) in results.files().map_err(unwritable)? {
+    for (name, bytes) in files.map_err(unwritable)? {
         folder.write(&name, &bytes).map_err(unwritable)?;
     }
     commit(folder, to)

@@ -19,10 +19,13 @@ mod awaiting;
 mod book;
 mod effect;
 mod facts;
+mod guarding;
 mod handle;
 mod kept;
+mod measured;
 mod message;
 mod narrator;
+mod reconfigure;
 mod recovery;
 mod shutdown;
 mod start;
@@ -35,6 +38,7 @@ use std::sync::Arc;
 
 use headway_shared::action::{Action, OperatorReply};
 use headway_shared::core::{Fate, Scheduler};
+use headway_shared::guard::Guard;
 use headway_shared::id::{
     GroupId, PublicationId, ReplicaId, RequestId, SampleId, SessionId, StepId, VoteId,
 };
@@ -64,6 +68,7 @@ pub use handle::DriverHandle;
 pub use kept::Kept;
 pub use message::{Answer, Arrival, Status, TurnEvent};
 pub use narrator::{LOGPROB_DIFF, StepSummary};
+pub use reconfigure::{InForce, Reconfigured};
 pub use recovery::Recovery;
 pub use start::{DriverError, Options, Parts, start};
 pub use upgrade::TakenOver;
@@ -80,6 +85,10 @@ struct Driver {
     scheduler: Scheduler,
     observer: Observer,
     narrator: Narrator,
+    /// Holds the run to its envelope.
+    guard: Option<Guard>,
+    /// The guard wants the previous configuration back.
+    roll_back_due: bool,
     decisions: Decisions,
     book: Book,
 
@@ -180,6 +189,7 @@ impl Driver {
         while let Some(input) = self.followups.pop_front() {
             self.feed(&input);
         }
+        self.roll_back_if_due();
         self.forget_given_up();
         self.commit();
         self.show();
@@ -223,6 +233,7 @@ impl Driver {
 
     /// Time has passed.
     fn tick(&mut self) -> bool {
+        self.guard_passes();
         let due = self.timeout().is_some_and(|time| time <= self.clock.now());
         if due {
             self.feed(&Input::Tick);
@@ -237,7 +248,7 @@ impl Driver {
 
     async fn wait(&mut self) {
         let speaks = Some(self.narrator.due());
-        let deadline = [self.timeout(), self.ending_deadline(), speaks];
+        let deadline = [self.timeout(), self.ending_deadline(), self.guard_due(), speaks];
         let deadline = deadline.into_iter().flatten().min();
         let timer = tokio::time::sleep_until(self.clock.instant(deadline.unwrap_or(Time::MAX)));
         let (takes_wishes, takes_leavers) = (self.takes_wishes(), !self.is_closed());
@@ -264,6 +275,7 @@ impl Driver {
         let training = self.book.step;
         self.observer.observe(now, input, &actions, &self.scheduler);
         self.narrator.observe(now, input, &actions, &self.scheduler, &self.metrics);
+        self.guard_observes(now, input, &actions);
         tracing::trace!(target: "headway", seq, actions = actions.len(), "an input");
         self.book.observe(input, &actions);
         let input_row =
@@ -357,11 +369,13 @@ impl Driver {
             inputs: self.seq,
             committed: self.committed,
             publication_wished: self.scheduler.publication_wished(),
+            bound_move: self.scheduler.last_bound_move(),
             failed_votes: self.narrator.failed_votes(),
             error,
             ending: self.ending.is_some(),
             kept: self.kept(),
             strays: self.strays,
+            guard: self.guard.as_ref().map(|guard| guard.found().clone()),
         });
     }
 }

@@ -7,10 +7,12 @@
 //! tree of [`Node`]s that know where they were written; a [`Reader`] takes typed values out of it;
 //! [`check`] applies the rules between keys. Every finding is a [`Diagnostic`] with its place.
 
+mod adaptive;
 mod bound;
 mod check;
 mod choices;
 mod diagnostic;
+pub mod edit;
 mod envelope;
 mod explain;
 mod guard;
@@ -25,7 +27,8 @@ mod settings;
 mod text;
 pub mod tuned;
 
-pub use check::{MAX_VOTES, Problem, QueueName, check};
+pub use adaptive::Adaptive;
+pub use check::{AdaptiveProblem, MAX_VOTES, Problem, QueueName, check};
 pub use choices::*;
 pub use diagnostic::{
     Diagnostic, Diagnostics, Findings, Origin, Position, Severity, SourceId, Sources, Syntax,
@@ -38,7 +41,8 @@ pub use parse::{check_sections, load_config, parse_sections};
 pub use reader::{Reader, nearest};
 pub use sections::*;
 pub use settings::{
-    Api, Judge, Live, Logging, Serving, Settings, has_settings, load_live, parse_settings,
+    Api, Judge, Live, Logging, Serving, Settings, has_settings, load_guarded, load_live,
+    parse_settings,
 };
 
 #[cfg(test)]

@@ -4,6 +4,8 @@
 //! came of it. It decides what a deviation leads to; the driver says so and, told to, goes back to
 //! the previous configuration by an input of its own, which is recorded like any other.
 
+use std::fmt;
+
 use crate::action::Action;
 use crate::config::{Config, Envelope, GuardSettings, OnDeviation, Range};
 use crate::core::Scheduler;
@@ -33,6 +35,7 @@ pub const WATCHED: &[&str] = &[
 pub struct Windows {
     length: Span,
     observer: Observer,
+    began: Time,
     ends: Time,
 }
 
@@ -40,7 +43,12 @@ impl Windows {
     /// Windows of this length, one after the other from [`Time::ZERO`].
     #[must_use]
     pub fn new(config: &Config, length: Span) -> Self {
-        Self { length, observer: Observer::new(config, Span::ZERO), ends: Time::ZERO + length }
+        Self {
+            length,
+            observer: Observer::new(config, Span::ZERO),
+            began: Time::ZERO,
+            ends: Time::ZERO + length,
+        }
     }
 
     /// `scheduler` has handled `input` at `now`, and gave `actions`. A window ends with the first
@@ -75,7 +83,7 @@ impl Windows {
     /// Forgets the window: a new one begins now.
     pub fn restart(&mut self, now: Time, scheduler: &Scheduler) {
         self.observer.reset(now, scheduler);
-        self.ends = now + self.length;
+        (self.began, self.ends) = (now, now + self.length);
     }
 }
 
@@ -107,6 +115,20 @@ pub enum Verdict {
     RollBack,
 }
 
+impl Verdict {
+    /// The word for it.
+    #[must_use]
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Settling => "settling",
+            Self::Within => "within",
+            Self::Outside => "outside",
+            Self::Deviates => "deviates",
+            Self::RollBack => "roll_back",
+        }
+    }
+}
+
 /// A window that was judged.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Report {
@@ -125,17 +147,67 @@ impl Report {
     }
 }
 
+impl fmt::Display for Reading {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { metric, value, range: Range { low, high }, outside } = self;
+        let unit = if metric.unit.is_empty() { String::new() } else { format!(" {}", metric.unit) };
+        match value {
+            Some(value) => write!(f, "{} is {}{unit}", metric.name, Short(*value))?,
+            None => write!(f, "{} was", metric.name)?,
+        }
+        write!(f, ", outside {} to {} for {outside} windows", Short(*low), Short(*high))
+    }
+}
+
+/// A number with at most four decimals.
+struct Short(f64);
+
+impl fmt::Display for Short {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let text = format!("{:.4}", self.0);
+        let text = text.trim_end_matches('0').trim_end_matches('.');
+        f.write_str(if text == "-0" { "0" } else { text })
+    }
+}
+
+impl fmt::Display for Report {
+    /// What was outside, one after the other.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.outside().enumerate().try_for_each(|(index, reading)| {
+            write!(f, "{}{reading}", if index == 0 { "" } else { "; " })
+        })
+    }
+}
+
+/// What a guard has found so far.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Found {
+    /// Windows judged.
+    pub judged: u64,
+    /// Of these, windows in which something was outside.
+    pub outside: u64,
+    /// How often the run began to deviate.
+    pub deviations: u64,
+    /// The run deviates now.
+    pub deviating: bool,
+    /// The newest window.
+    pub last: Option<Report>,
+    /// The window with which the newest deviation began.
+    pub deviation: Option<Report>,
+    /// The run was told to go back; since then nothing is judged.
+    pub rolled_back: bool,
+}
+
 /// Holds a run to its envelope.
 #[derive(Clone, Debug)]
 pub struct Guard {
     settings: GuardSettings,
     windows: Windows,
-    /// Windows that end before this are not judged.
+    /// Windows that begin before this are not judged.
     settled: Time,
     /// By metric of the envelope: windows in a row outside.
     outside: Vec<u32>,
-    /// It has gone back: the envelope is not that of the present configuration.
-    rolled_back: bool,
+    found: Found,
 }
 
 impl Guard {
@@ -148,7 +220,7 @@ impl Guard {
             windows,
             settled: now + settings.settle,
             outside: vec![0; settings.envelope.ranges.len()],
-            rolled_back: false,
+            found: Found::default(),
             settings,
         }
     }
@@ -157,6 +229,12 @@ impl Guard {
     #[must_use]
     pub const fn envelope(&self) -> &Envelope {
         &self.settings.envelope
+    }
+
+    /// What it has found so far.
+    #[must_use]
+    pub const fn found(&self) -> &Found {
+        &self.found
     }
 
     /// `scheduler` has handled `input` at `now`, and gave `actions`. The report of the window that
@@ -168,26 +246,29 @@ impl Guard {
         actions: &[Action],
         scheduler: &Scheduler,
     ) -> Option<Report> {
+        let began = self.windows.began;
         let summary = self.windows.observe(now, input, actions, scheduler);
         if unsettles(input) {
             self.settled = now + self.settings.settle;
             self.outside.fill(0);
+            self.found.deviating = false;
             self.windows.restart(now, scheduler);
             return None;
         }
-        self.judge(now, &summary?)
+        self.judge(began, now, &summary?)
     }
 
     /// When it wants to be told that nothing has happened; `None`: it judges no more.
     #[must_use]
     pub fn due(&self) -> Option<Time> {
-        (!self.rolled_back).then_some(self.windows.due())
+        (!self.found.rolled_back).then_some(self.windows.due())
     }
 
     /// Nothing has happened since, and it is `now`.
     pub fn pass(&mut self, now: Time, scheduler: &Scheduler) -> Option<Report> {
+        let began = self.windows.began;
         let summary = self.windows.pass(now, scheduler)?;
-        self.judge(now, &summary)
+        self.judge(began, now, &summary)
     }
 
     /// The configuration to go back to, once a report said so: from then on nothing is judged.
@@ -196,12 +277,13 @@ impl Guard {
         self.settings.previous.as_deref()
     }
 
-    fn judge(&mut self, at: Time, summary: &Summary) -> Option<Report> {
-        if self.rolled_back {
+    fn judge(&mut self, began: Time, at: Time, summary: &Summary) -> Option<Report> {
+        if self.found.rolled_back {
             return None;
         }
-        if at < self.settled {
-            return Some(Report { at, verdict: Verdict::Settling, readings: Vec::new() });
+        if began < self.settled {
+            let report = Report { at, verdict: Verdict::Settling, readings: Vec::new() };
+            return Some(self.note(report));
         }
         let ranges = self.settings.envelope.ranges.iter();
         let readings: Vec<Reading> = ranges
@@ -222,8 +304,23 @@ impl Guard {
             _ if self.settings.on_deviation == OnDeviation::Rollback => Verdict::RollBack,
             _ => Verdict::Deviates,
         };
-        self.rolled_back = verdict == Verdict::RollBack;
-        Some(Report { at, verdict, readings })
+        Some(self.note(Report { at, verdict, readings }))
+    }
+
+    fn note(&mut self, report: Report) -> Report {
+        let found = &mut self.found;
+        found.judged += u64::from(report.verdict != Verdict::Settling);
+        found.outside += u64::from(report.outside().next().is_some());
+        let deviates = matches!(report.verdict, Verdict::Deviates | Verdict::RollBack);
+        if deviates && !found.deviating {
+            found.deviations += 1;
+            found.deviation = Some(report.clone());
+        }
+        // While some metric is still outside, or nothing is judged, it has not come back.
+        found.deviating = deviates || (found.deviating && report.verdict == Verdict::Outside);
+        found.rolled_back = report.verdict == Verdict::RollBack;
+        found.last = Some(report.clone());
+        report
     }
 }
 

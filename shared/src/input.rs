@@ -11,7 +11,7 @@
 use serde::{Deserialize, Serialize};
 use smallvec::SmallVec;
 
-use crate::config::Config;
+use crate::config::{Config, Signal};
 use crate::id::{GroupId, PublicationId, ReplicaId, RequestId, SessionId, StepId, VoteId};
 use crate::time::Time;
 use crate::version::{DeployVersion, LearnerVersion, RolloutVersion};
@@ -124,6 +124,30 @@ pub enum WeightsEvent {
     },
 }
 
+/// A configuration in a record is text, as in its header: keys that come later would shift what
+/// follows them.
+mod config_as_text {
+    use serde::de::Error;
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    use crate::config::Config;
+
+    pub(super) fn serialize<S: Serializer>(config: &Config, to: S) -> Result<S::Ok, S::Error> {
+        match to.is_human_readable() {
+            true => config.serialize(to),
+            false => config.canonical_json().serialize(to),
+        }
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Box<Config>, D::Error> {
+        if from.is_human_readable() {
+            return Box::deserialize(from);
+        }
+        let text = String::deserialize(from)?;
+        serde_json::from_str(&text).map_err(D::Error::custom)
+    }
+}
+
 /// What an operator wants.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -133,11 +157,39 @@ pub enum Operator {
     /// Admit again.
     Resume,
     /// Replace the whole configuration. An invalid one changes nothing.
-    Reconfigure(Box<Config>),
+    Reconfigure(#[serde(with = "config_as_text")] Box<Config>),
     /// Publish the learner's weights as soon as no other publication is under way, and load them on
     /// every replica, whether or not it lacks them. The reply does not wait for that. Rejected
     /// where the run has ended.
     Publish,
+}
+
+/// What a trainer measured on the batch of a step that made a version, in millionths; `None` where
+/// it did not measure that, or the number is none.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Measured {
+    /// The step.
+    pub step: StepId,
+    /// Mean absolute difference of the log-probabilities that the trainer computes when the step
+    /// starts and that were recorded at generation, in millionths of a nat.
+    pub logprob_abs_diff: Option<u32>,
+    /// Share of the tokens that the correction changed.
+    pub clipped_fraction: Option<u32>,
+    /// Effective sample size of the tokens weighed by learner/rollout, as a share of them.
+    pub ess: Option<u32>,
+}
+
+impl Measured {
+    /// The measurement of a signal; `None` also where there is no signal.
+    #[must_use]
+    pub const fn of(&self, signal: Signal) -> Option<u32> {
+        match signal {
+            Signal::Off => None,
+            Signal::LogprobAbsDiff => self.logprob_abs_diff,
+            Signal::ClippedFraction => self.clipped_fraction,
+            Signal::Ess => self.ess,
+        }
+    }
 }
 
 /// A fact from outside.
@@ -243,4 +295,7 @@ pub enum Input {
     Operator(Operator),
     /// Time passed: see [`Scheduler::poll_timeout`](crate::core::Scheduler::poll_timeout).
     Tick,
+    /// What was measured of the last train step that made a version, for an adaptive bound. It
+    /// follows [`StepEnded`](Self::StepEnded), once.
+    Measured(Measured),
 }

@@ -43,3 +43,11 @@ mod tests;
 pub use advantage::{Baseline, Member, advantages};
 pub use correction::{LogProbs, Loss, Term, batch_loss, terms};
 pub use spread::{Ends, Spread, Token, abs_diff, by_staleness, effective_share, spread};
+
+/// A measurement in millionths, as the core takes it. `None` for what is no number, or negative;
+/// what is beyond 4294 counts as that.
+#[must_use]
+pub fn millionths(value: f64) -> Option<u32> {
+    // `as` saturates.
+    (value >= 0.0).then_some((value * 1e6 + 0.5) as u32)
+}

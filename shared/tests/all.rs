@@ -5,6 +5,7 @@
 mod all {
     mod harness;
 
+    mod adaptive;
     mod admission;
     mod elsewhere;
     mod environment;
@@ -24,6 +25,7 @@ mod all {
     mod snapshots;
     mod staleness;
     mod stamps;
+    mod switching;
     mod sync_failures;
     mod sync_modes;
     mod trajectories;

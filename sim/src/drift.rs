@@ -22,8 +22,8 @@
 //! - **Mixing.** Each segment of a sample has its own `k`; the sequence's log-ratio is the sum.
 //! - **Labels.** A share of samples has log-probabilities of other tokens, or zeros.
 //!
-//! It predicts what a trainer reports; it decides nothing, and a scenario without it is simulated
-//! as if it did not exist. `docs/drift.md` says where the model comes from, and what it cannot say.
+//! It predicts what a trainer reports. It decides nothing, but that an adaptive bound follows it, step
+//! by step; a scenario without it is simulated as if it did not exist. `docs/drift.md` says where the model comes from, and what it cannot say.
 
 mod maximum;
 mod metrics;

@@ -5,7 +5,8 @@ use std::io::Write;
 use headway_shared::action::{Action, RunError};
 use headway_shared::core::{Fate, Gauges, Resolved, Scheduler, Stall};
 use headway_shared::digest::Digest;
-use headway_shared::input::Input;
+use headway_shared::guard::{self, Guard, Verdict};
+use headway_shared::input::{Input, Operator};
 use headway_shared::metrics::{Observer, Summary};
 use headway_shared::record::{Decisions, Header, Writer};
 use headway_shared::time::{Span, Time};
@@ -104,6 +105,8 @@ pub struct RunResult {
     pub drift: Option<Drift>,
     /// It had trained, and then went on for more than half of its time without.
     pub silence: Option<Silence>,
+    /// What its guard found, where the scenario has one.
+    pub guard: Option<guard::Found>,
     /// Why it ended.
     pub ended: Ended,
 }
@@ -239,6 +242,7 @@ struct Run<'a> {
     decisions: Decisions,
     record: Option<Writer<&'a mut (dyn Write + 'a)>>,
     watch: Option<&'a mut Watch<'a>>,
+    guard: Option<Guard>,
 }
 
 impl<'a> Run<'a> {
@@ -248,13 +252,16 @@ impl<'a> Run<'a> {
         series_interval: Span,
         record: Option<&'a mut (dyn Write + 'a)>,
     ) -> Result<Self, RunFailure> {
-        let Scenario { name, seed, config, world, drift, .. } = scenario;
+        let Scenario { name, seed, config, world, drift, guard, .. } = scenario;
         // The scenario is no part of the key: two scenarios at one seed can be compared in pairs.
         let key = Key::new(*seed, Digest::new(), replication);
         let header = Header::new(name, scenario.digest(), *seed, replication, config);
+        let core = Scheduler::new(config.clone());
+        let guard = guard.clone().map(|guard| Guard::new(guard, Time::ZERO, &core));
         Ok(Self {
             scenario,
-            core: Scheduler::new(config.clone()),
+            guard,
+            core,
             world: World::new(world, config, key),
             observer: Observer::new(config, series_interval),
             drift: drift
@@ -304,12 +311,24 @@ impl<'a> Run<'a> {
         if let Some(drift) = &mut self.drift {
             let world = &self.world;
             drift.observe(input, &self.actions, &self.core, |sample| world.entity(sample));
+            if let Input::StepEnded { step, .. } = *input
+                && let Some(signals) = drift.take_signals()
+            {
+                self.world.tell(Input::Measured(signals.of(step)));
+            }
         }
         for &action in &self.actions {
             if let Action::Fail { error } = action {
                 self.failed = Some(error);
             }
             self.world.apply(action, &self.core);
+        }
+        if let Some(guard) = &mut self.guard
+            && let Some(report) = guard.observe(now, input, &self.actions, &self.core)
+            && report.verdict == Verdict::RollBack
+            && let Some(previous) = guard.previous()
+        {
+            self.world.operate(Operator::Reconfigure(Box::new(previous.clone())));
         }
         self.world.forget(self.core.resolved());
         let steps = self.core.ledger().steps;
@@ -386,6 +405,7 @@ impl<'a> Run<'a> {
             warm: self.warm,
             course: self.course,
             silence,
+            guard: self.guard.map(|guard| guard.found().clone()),
             ended,
         };
         match ended {

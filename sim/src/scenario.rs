@@ -25,8 +25,8 @@ pub use resources::{Layout, PlanSettings, Resources};
 use std::path::{Path, PathBuf};
 
 use headway_shared::config::{
-    Config, Diagnostic, Diagnostics, Document, Findings, Layers, Reader, Table, check_sections,
-    has_settings, parse_sections, parse_settings,
+    Config, Diagnostic, Diagnostics, Document, Findings, GuardSettings, Layers, Reader, Table,
+    check_sections, has_settings, parse_sections, parse_settings,
 };
 use headway_shared::digest::Digest;
 use headway_shared::time::Span;
@@ -98,12 +98,15 @@ pub struct Scenario {
     pub config: Config,
     /// `[world]`
     pub world: WorldConfig,
-    /// `[world.drift]`: how far policies move apart. No decision depends on it.
+    /// `[world.drift]`: how far policies move apart. No decision depends on it but those of an
+    /// adaptive bound.
     pub drift: Option<Model>,
     /// How many GPUs the loops of `[world]` take; no run depends on it.
     pub resources: Resources,
     /// `[plan]`; no run depends on it.
     pub plan: PlanSettings,
+    /// `[guard]`: what a run is held to.
+    pub guard: Option<GuardSettings>,
     /// `[calibration]`: what its numbers were fitted to; no run depends on it.
     pub calibration: Option<Calibration>,
     /// The table of rates that `[world.serving]` names: it says how many GPUs a replica has, and for
@@ -142,7 +145,7 @@ impl Scenario {
             let (Ok(diagnostics) | Err(diagnostics)) = document.finish();
             return Err(diagnostics);
         }
-        let (head, config, world, plan, calibration) = {
+        let (head, config, world, plan, calibration, guard) = {
             let Document { sources, root, findings } = &mut document;
             let mut reader = Reader::new(root, sources.start(), findings);
             let head = head(reader.table("scenario"));
@@ -155,13 +158,14 @@ impl Scenario {
             let world = world::read(&mut reader, &mut columns, findings, &variant);
             let plan = plan_table::read(reader.table("plan"), findings);
             let calibration = calibration::read(&mut reader);
+            let guard = GuardSettings::read(&mut reader, &config);
             reader.finish();
-            (head, config, world, plan, calibration)
+            (head, config, world, plan, calibration, guard)
         };
         let world::Read { config: world, rates, resources, drift } = world;
         check_sections(&document, &config);
         if !document.findings.has_errors() {
-            check::check(&document, &config, &world);
+            check::check(&document, &config, &world, drift.is_some());
         }
         let Head { name, title, description, sources, assumed, .. } = head;
         let scenario = Self {
@@ -183,6 +187,7 @@ impl Scenario {
             resources,
             plan,
             calibration,
+            guard,
             rates,
             layers: layers.clone(),
             base: base.to_owned(),
@@ -236,12 +241,15 @@ impl Scenario {
     /// scenario and names of files are no part of it; the numbers in the files are.
     #[must_use]
     pub fn digest(&self) -> Digest {
-        let Self { duration, steps, warmup, config, world, .. } = self;
+        let Self { duration, steps, warmup, config, world, guard, .. } = self;
         // Derived `Debug` shows every field, and numbers in their shortest exact form.
         let mut text =
             format!("{duration:?} {steps:?} {warmup:?} {world:?} {}", config.canonical_json());
         if let Some(drift) = &self.drift {
             text += &format!(" {:?}", drift.without_texts());
+        }
+        if let Some(guard) = guard {
+            text += &format!(" {guard:?}");
         }
         Digest::of(text.as_bytes())
     }

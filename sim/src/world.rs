@@ -106,6 +106,11 @@ impl World {
         self.bus.next_input()
     }
 
+    /// Tells the core a fact that the world does not know by itself, at [`now`](Self::now).
+    pub(crate) fn tell(&mut self, input: Input) {
+        self.bus.tell(input);
+    }
+
     /// When something happens next; `None`: nothing will, unless the core acts.
     #[must_use]
     pub fn next_time(&self) -> Option<Time> {

@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by a panic")]
 
 mod all {
+    mod adaptive;
     mod aiconfigurator;
     mod applied_compute;
     mod areal_throughput;
@@ -15,6 +16,7 @@ mod all {
     mod drift_model;
     mod drift_runs;
     mod goldens;
+    mod guard;
     mod import;
     mod live_validation;
     mod panics;
@@ -29,6 +31,7 @@ mod all {
     mod samplers;
     mod synthetic_trace;
     mod theory;
+    mod tournament;
     mod trajectories;
     mod troubles;
     mod tune;

@@ -73,11 +73,13 @@ mod tests {
             inputs: 0,
             committed: 0,
             publication_wished: false,
+            bound_move: None,
             failed_votes: Default::default(),
             kept: Default::default(),
             strays: 0,
             error: None,
             ending: false,
+            guard: None,
         };
         assert_eq!(
             line(&status, Some(recent), Some(400)),

@@ -14,21 +14,35 @@ fn every_command_explains_its_options() {
         "--jobs",
         "--replications",
     ];
-    let options: [(&str, &[&str], &[&str]); 13] = [
+    let options: [(&str, &[&str], &[&str]); 15] = [
         ("simulate", &shared, &["--record", "--replication "]),
         ("sweep", &shared, &["--over", "0..16", "cases"]),
         ("compare", &shared, &["--set-a", "--set-b", "--case-a", "--case-b"]),
         ("tune", &shared, &["--maximize", "--subject-to", "--space", "--runs", "--window-sec"]),
         ("plan", &shared, &["--gpus", "--over", "--constraint", "--exhaustive"]),
+        (
+            "tournament",
+            &shared,
+            &["--workload", "--gates", "--sync-modes", "mild, heavy, sessions"],
+        ),
         ("plot", &["--out"], &["<DIR>"]),
+        (
+            "promote",
+            &["--settings"],
+            &["--to", "--live", "--scenario", "--dry-run", "--rollback", "HEADWAY_ADMIN_TOKEN"],
+        ),
         ("run", &["--config", "--settings", "--set"], &["--record", "HEADWAY_LOG"]),
-        ("replay", &[], &["<RECORD>"]),
+        ("replay", &["--format"], &["<RECORD>", "--until", "--state", "--explain", "--why", "90s"]),
         (
             "validate",
             &["--set", "--seed", "--format", "--out", "--jobs", "--replications"],
             &["--scenario", "--baseline", "--tolerance", "--warmup-steps", "<RUN[@KEY=VALUE...]>"],
         ),
-        ("check", &[], &["<RECORD>", "Scenarios are not taken yet"]),
+        (
+            "check",
+            &["--set", "--config", "--seed", "--format", "--jobs"],
+            &["[SCENARIO|RECORD]", "--results", "--bless", "--tolerance", "--junit", "github"],
+        ),
         ("diagnose", &["--format"], &["<RUN|DIR>", "1: a cause was found"]),
         ("import", &[], &["azure-llm"]),
         ("doctor", &["--set", "--config", "--settings", "--format"], &["HEADWAY_ADMIN_TOKEN"]),

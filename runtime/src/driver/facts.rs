@@ -5,6 +5,7 @@ use headway_shared::input::{Finish, Input, Operator, Request, WeightsEvent};
 use headway_shared::time::Time;
 
 use super::Driver;
+use super::measured::measured;
 use super::message::{Arrival, Completion, TurnEvent, Wish};
 use super::narrator::Note;
 use super::turn::Turn;
@@ -40,6 +41,8 @@ impl Driver {
                 self.operators.push_back(Some(asker));
                 self.feed(&Input::Operator(operator));
             }
+            Wish::Reconfigure(reconfiguration) => self.reconfigure(*reconfiguration),
+            Wish::InForce(asker) => drop(asker.send(self.in_force())),
             Wish::Summary(asker) => {
                 let summary = self.observer.summary(self.clock.now(), &self.scheduler);
                 let _ = asker.send(summary);
@@ -158,8 +161,13 @@ impl Driver {
             // The start has seen the first; a cancelled step ends with another.
             TrainerEvent::Up { .. } => {}
             TrainerEvent::StepEnded { step, ok, metrics } => {
+                let follows = ok && self.scheduler.config().adaptive.is_on();
+                let measured = follows.then(|| measured(step, &metrics));
                 self.metrics = metrics;
                 self.feed(&Input::StepEnded { step, ok });
+                if let Some(measured) = measured {
+                    self.feed(&Input::Measured(measured));
+                }
             }
             TrainerEvent::Saved { publication, weights: saved } => {
                 // One that comes too late must not take the place of the one that is loaded.

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use headway_shared::action::{OperatorReply, Refusal, Reply};
-use headway_shared::core::{Gauges, Ledger};
+use headway_shared::core::{BoundMove, Gauges, Ledger};
+use headway_shared::guard::Found;
 use headway_shared::id::{ReplicaId, RequestId, SampleId, VoteId};
 use headway_shared::input::{Finish, Operator, TurnType};
 use headway_shared::metrics::Summary;
@@ -13,6 +14,7 @@ use tokio::sync::{mpsc, oneshot};
 
 use super::kept::Kept;
 use super::narrator::StepSummary;
+use super::reconfigure::{InForce, Reconfiguration};
 use crate::engine::{EngineEvent, Sampling, Token};
 use crate::judge::{Trouble, Verdict};
 use crate::store::Question;
@@ -84,6 +86,10 @@ pub(crate) enum Wish {
     SessionDone(String),
     /// An operator wants something.
     Operator(Operator, oneshot::Sender<OperatorReply>),
+    /// An operator hands over a configuration.
+    Reconfigure(Box<Reconfiguration>),
+    /// Someone wants to know what is in force.
+    InForce(oneshot::Sender<InForce>),
     /// Someone wants the metrics.
     Summary(oneshot::Sender<Summary>),
     /// Someone wants the newest steps.
@@ -126,6 +132,8 @@ pub struct Status {
     pub committed: u64,
     /// An operator has wished for a publication, and it has not yet reached every replica.
     pub publication_wished: bool,
+    /// The last move of an adaptive bound.
+    pub bound_move: Option<BoundMove>,
     /// Votes that brought no score, by kind, since the process began: [`Trouble::NAMES`].
     pub failed_votes: [u64; Trouble::NAMES.len()],
     /// Why the run cannot go on.
@@ -136,6 +144,8 @@ pub struct Status {
     pub kept: Kept,
     /// What engines said of turns that they were not asked for, or that were over.
     pub strays: u64,
+    /// What its guard found, where it has one.
+    pub guard: Option<Found>,
 }
 
 impl Status {

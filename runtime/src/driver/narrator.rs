@@ -11,9 +11,10 @@ mod tests;
 use std::collections::{BTreeMap, VecDeque};
 
 use headway_shared::action::{Action, OperatorReply, Refusal};
+use headway_shared::config::Choice;
 use headway_shared::core::{Fate, Scheduler};
 use headway_shared::id::{PublicationId, StepId, VoteId};
-use headway_shared::input::{Input, Operator, WeightsEvent};
+use headway_shared::input::{Input, Measured, Operator, WeightsEvent};
 use headway_shared::time::{Span, Time};
 
 use crate::judge::Trouble;
@@ -107,6 +108,10 @@ pub(crate) struct Narrator {
     /// The run is being shut down: engines go, and nothing is admitted, because of that.
     ending: bool,
     blocked: Blocked,
+    /// Moves of an adaptive bound so far.
+    bound_moves: u64,
+    /// The trainer was said not to measure what the bound follows.
+    unmeasured: bool,
 }
 
 impl Narrator {
@@ -128,6 +133,8 @@ impl Narrator {
             ended: false,
             ending: false,
             blocked: Blocked::new(now),
+            bound_moves: bound_moves(scheduler),
+            unmeasured: false,
         }
     }
 
@@ -201,6 +208,7 @@ impl Narrator {
                 self.say(Note::Checkpointed { version: version.number() });
             }
             Input::Operator(operator) => self.operated(operator, actions),
+            Input::Measured(measured) => self.measured(measured, scheduler),
             _ => {}
         }
         self.acted(now, actions, scheduler);
@@ -246,6 +254,22 @@ impl Narrator {
         self.blocked.progressed(now);
         self.sum_up_refusals(now);
         self.sum_up_votes(now);
+    }
+
+    /// An adaptive bound moves, or cannot.
+    fn measured(&mut self, measured: &Measured, scheduler: &Scheduler) {
+        let adaptive = &scheduler.config().adaptive;
+        let signal = adaptive.signal.word();
+        if measured.of(adaptive.signal).is_none() && !std::mem::replace(&mut self.unmeasured, true)
+        {
+            self.say(Note::Unmeasured { signal });
+        }
+        let moves = bound_moves(scheduler);
+        if std::mem::replace(&mut self.bound_moves, moves) < moves
+            && let Some(moved) = scheduler.last_bound_move()
+        {
+            self.say(Note::BoundMoved { signal, target: adaptive.target, moved });
+        }
     }
 
     fn weights(&mut self, publication: PublicationId, event: WeightsEvent) {
@@ -362,6 +386,10 @@ impl Narrator {
         self.sum_up_refusals(now);
         self.sum_up_votes(now);
     }
+}
+
+fn bound_moves(scheduler: &Scheduler) -> u64 {
+    scheduler.ledger().bound_raised + scheduler.ledger().bound_lowered
 }
 
 /// How many of each kind.

@@ -147,6 +147,7 @@ pub async fn start(
     let config = recovery.config.clone();
     let (mut driver, handle) = assemble(recovery, parts, options)?;
     driver.go_on(checkpoint, step, &config)?;
+    driver.hold_to(driver.options.guard.clone());
     Ok((handle, tokio::spawn(driver.run())))
 }
 
@@ -199,6 +200,8 @@ fn assemble(
     let driver = Driver {
         observer: Observer::new(scheduler.config(), Span::ZERO),
         narrator: Narrator::new(&scheduler, clock.now(), options.log_logprob_diff),
+        guard: None,
+        roll_back_due: false,
         decisions: Decisions::default(),
         session_names: sessions.iter().cloned().collect(),
         sessions: sessions.into_iter().map(|(id, name)| (name, id)).collect(),
@@ -251,11 +254,13 @@ fn first_status(scheduler: &headway_shared::core::Scheduler, seq: u64) -> Status
         inputs: seq,
         committed: seq,
         publication_wished: scheduler.publication_wished(),
+        bound_move: scheduler.last_bound_move(),
         failed_votes: Default::default(),
         error: None,
         ending: false,
         kept: Kept::default(),
         strays: 0,
+        guard: None,
     }
 }
 

@@ -1,5 +1,7 @@
 //! What an operator sees and does. Off unless a token is set.
 
+mod config;
+
 use std::sync::Arc;
 
 use axum::Json;
@@ -7,12 +9,15 @@ use axum::extract::State;
 use axum::http::HeaderMap;
 use headway_shared::action::{Discard, OperatorReply, Refusal};
 use headway_shared::core::{Ledger, SampleState};
+use headway_shared::guard::{Found, Reading, Report};
 use headway_shared::input::Operator;
 use serde_json::{Map, Value, json};
 
 use super::Gate;
 use super::error::ApiError;
 use crate::driver::LOGPROB_DIFF;
+
+pub(super) use config::{config, reconfigure};
 
 type Answer = Result<Json<Value>, ApiError>;
 
@@ -42,7 +47,15 @@ pub(super) async fn state(State(gate): State<Arc<Gate>>, headers: HeaderMap) -> 
         "replicas_up": gauges.replicas_up,
         "replicas_busy": gauges.replicas_busy,
         "publish_lag_sum": gauges.publish_lag_sum,
+        "bound": gauges.bound,
+        "bound_last_move": status.bound_move.map(|moved| json!({
+            "learner_version": moved.at.number(),
+            "from": moved.from,
+            "to": moved.to,
+            "signal": f64::from(moved.signal) / 1e6,
+        })),
         "strays": status.strays,
+        "guard": status.guard.as_ref().map(guard),
         "kept": {
             "turns": status.kept.turns,
             "requests": status.kept.requests,
@@ -54,6 +67,37 @@ pub(super) async fn state(State(gate): State<Arc<Gate>>, headers: HeaderMap) -> 
             "rows": status.kept.rows,
         },
     })))
+}
+
+fn guard(found: &Found) -> Value {
+    let Found { judged, outside, deviations, deviating, last, deviation, rolled_back } = found;
+    json!({
+        "windows": judged,
+        "windows_outside": outside,
+        "deviations": deviations,
+        "deviating": deviating,
+        "rolled_back": rolled_back,
+        "last": last.as_ref().map(window),
+        "deviation": deviation.as_ref().map(window),
+    })
+}
+
+fn window(report: &Report) -> Value {
+    let readings = report.readings.iter().map(|reading| {
+        let Reading { metric, value, range, outside } = reading;
+        json!({
+            "metric": metric.name,
+            "value": value,
+            "low": range.low,
+            "high": range.high,
+            "windows_outside": outside,
+        })
+    });
+    json!({
+        "time_sec": report.at.as_secs_f64(),
+        "verdict": report.verdict.word(),
+        "readings": readings.collect::<Vec<_>>(),
+    })
 }
 
 /// `GET /admin/ledger`
@@ -71,6 +115,8 @@ pub(super) async fn ledger(State(gate): State<Arc<Gate>>, headers: HeaderMap) ->
         "side_refused": ledger.side_refused,
         "trained": ledger.trained,
         "trained_above_bound": ledger.trained_above_bound,
+        "bound_raised": ledger.bound_raised,
+        "bound_lowered": ledger.bound_lowered,
         "discarded": discarded(&ledger),
         "in_state": in_state(&ledger),
         "outstanding": ledger.outstanding(),

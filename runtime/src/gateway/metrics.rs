@@ -6,6 +6,7 @@ use std::sync::Arc;
 use axum::extract::State;
 use axum::http::header;
 use axum::response::{IntoResponse, Response};
+use headway_shared::guard::Found;
 use headway_shared::metrics::Summary;
 use serde_json::{Map, Value};
 
@@ -33,6 +34,8 @@ fn page(status: &Status, summary: &Summary) -> String {
         ("side_refused", "Side requests refused.", ledger.side_refused),
         ("trained", "Samples trained.", ledger.trained),
         ("trained_above_bound", "Samples trained above the bound.", ledger.trained_above_bound),
+        ("bound_raised", "Times the adaptive bound was raised.", ledger.bound_raised),
+        ("bound_lowered", "Times the adaptive bound was lowered.", ledger.bound_lowered),
         ("ignored", "Inputs that were late, double or unknown.", ledger.ignored),
         ("steps", "Train steps that made a version.", ledger.steps),
         ("failed_steps", "Train steps that failed.", ledger.failed_steps),
@@ -63,11 +66,15 @@ fn page(status: &Status, summary: &Summary) -> String {
         ("training", "A train step is running.", u32::from(gauges.training)),
         ("closed", "New requests are answered with 503.", u32::from(gauges.closed)),
         ("replicas_up", "Replicas that hold whole weights.", gauges.replicas_up),
+        ("bound", "What the gate binds now, in learner versions.", gauges.bound),
         ("failed", "The run cannot go on.", u32::from(status.error.is_some())),
     ];
     for (name, about, value) in levels {
         page.head(name, "gauge", about);
         page.line(name, "", f64::from(value));
+    }
+    if let Some(found) = &status.guard {
+        page.guard(found);
     }
     for (metric, value) in summary.values() {
         if let Some(value) = value {
@@ -89,6 +96,26 @@ impl Page {
 
     fn line(&mut self, name: &str, labels: &str, value: f64) {
         let _ = writeln!(self.0, "headway_{name}{labels} {value}");
+    }
+
+    fn guard(&mut self, found: &Found) {
+        let counters = [
+            ("guard_windows_total", "Windows held against the envelope.", found.judged),
+            ("guard_windows_outside_total", "Windows outside of it.", found.outside),
+            ("guard_deviations_total", "Times the run left it.", found.deviations),
+        ];
+        for (name, about, value) in counters {
+            self.head(name, "counter", about);
+            self.line(name, "", value as f64);
+        }
+        let levels = [
+            ("guard_deviating", "The run is outside its envelope.", found.deviating),
+            ("guard_rolled_back", "The guard has gone back.", found.rolled_back),
+        ];
+        for (name, about, value) in levels {
+            self.head(name, "gauge", about);
+            self.line(name, "", f64::from(u8::from(value)));
+        }
     }
 
     fn by_reason(&mut self, name: &str, about: &str, counts: &Map<String, Value>) {

@@ -243,5 +243,6 @@ fn kind(input: &Input) -> &'static str {
         Input::CommitFailed => "commit_failed",
         Input::Operator(_) => "operator",
         Input::Tick => "tick",
+        Input::Measured(_) => "measured",
     }
 }

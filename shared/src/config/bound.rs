@@ -10,10 +10,16 @@ impl Config {
     /// is synchronous, or a gate that is strict by its own rule.
     #[must_use]
     pub fn is_strict(&self) -> bool {
+        self.is_strict_at(self.policy_training.max_head_off_policyness)
+    }
+
+    /// The same with this η in force.
+    #[must_use]
+    pub fn is_strict_at(&self, eta: u32) -> bool {
         let training = &self.policy_training;
         match training.gate {
             GateKind::Roll | GateKind::PrimeRl | GateKind::NemoRlWindow => true,
-            GateKind::Headway if training.max_head_off_policyness == 0 => true,
+            GateKind::Headway if eta == 0 => true,
             _ => training.bound == Bound::Strict,
         }
     }
@@ -23,6 +29,12 @@ impl Config {
     /// `none` and `openclaw`, which bound nothing, η is what they are measured against.
     #[must_use]
     pub fn bound_versions(&self) -> u32 {
+        self.bound_versions_at(self.policy_training.max_head_off_policyness)
+    }
+
+    /// The same with this η in force.
+    #[must_use]
+    pub fn bound_versions_at(&self, eta: u32) -> u32 {
         let training = &self.policy_training;
         let versions = match training.gate {
             GateKind::Sync => 0,
@@ -31,9 +43,20 @@ impl Config {
             GateKind::Roll => u64::from(training.async_generation_ratio).div_ceil(MILLION),
             GateKind::Verl => self.batches_before(self.verl_budget()),
             GateKind::PipelineRl => self.batches_before(self.pipeline_rl_budget()),
-            _ => u64::from(training.max_head_off_policyness),
+            _ => u64::from(eta),
         };
         u32::try_from(versions).unwrap_or(u32::MAX)
+    }
+
+    /// `stale_filter_steps` with this η in force: it keeps its distance from η.
+    #[must_use]
+    pub fn stale_filter_at(&self, eta: u32) -> Option<u32> {
+        let set = self.policy_training.max_head_off_policyness;
+        let filter = self.policy_training.stale_filter_steps?;
+        Some(match eta.checked_sub(set) {
+            Some(more) => filter.saturating_add(more),
+            None => filter.saturating_sub(set - eta),
+        })
     }
 
     /// Full batches that are trained before the last of so many places.

@@ -1,5 +1,6 @@
 //! The rules between keys. What passes them makes progress in a world that answers.
 
+pub(super) mod adaptive;
 pub(super) mod gates;
 
 use super::choices::{
@@ -9,6 +10,7 @@ use super::choices::{
 use super::diagnostic::Severity;
 use super::sections::{Config, MILLION, Queue};
 use crate::time::Span;
+pub use adaptive::AdaptiveProblem;
 
 /// Which of the two queues.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -94,6 +96,8 @@ pub enum Problem {
     AtLeastOneTrajectory,
     /// A session that falls silent keeps its place for ever.
     SilentSessions,
+    /// Something about the adaptive bound.
+    Adaptive(AdaptiveProblem),
 }
 
 impl Problem {
@@ -101,6 +105,7 @@ impl Problem {
     #[must_use]
     pub const fn severity(self) -> Severity {
         match self {
+            Self::Adaptive(problem) => problem.severity(),
             Self::WaitWithoutStrict
             | Self::StarvingOrder(_)
             | Self::LagWithoutCorrection
@@ -182,6 +187,7 @@ impl Problem {
             Self::TrajectoriesDoNotPark => vec!["policy_training.park_after_sec", UNIT],
             Self::AtLeastOneTrajectory => vec!["reward_judging.at_least_one", UNIT],
             Self::SilentSessions => vec!["environment_hosting.session_idle_sec"],
+            Self::Adaptive(problem) => problem.keys(),
         }
     }
 }
@@ -218,6 +224,7 @@ pub fn check(config: &Config) -> Vec<Problem> {
     problems.extend(gates::check(config));
     problems.extend(warnings(config));
     problems.extend(groups(config));
+    problems.extend(adaptive::check(config).into_iter().map(Problem::Adaptive));
     problems
 }
 
@@ -240,6 +247,8 @@ fn zeros(config: &Config) -> Vec<Problem> {
         ("policy_training.updates_per_step", training.updates_per_step),
         ("queue.rollout.max_size", config.queue.rollout.max_size),
         ("queue.output.max_size", config.queue.output.max_size),
+        ("policy_training.adaptive.increase", config.adaptive.increase),
+        ("policy_training.adaptive.every_steps", config.adaptive.every_steps),
     ];
     let spans = [
         ("policy_serving.abort_timeout_sec", serving.abort_timeout),
@@ -322,7 +331,10 @@ fn areal(config: &Config) -> Vec<Problem> {
     if config.policy_serving.max_concurrent_rollouts == 0 {
         problems.push(Problem::ArealNeedsLimit);
     }
-    let versions = u64::from(training.max_head_off_policyness) + 1;
+    let adaptive = &config.adaptive;
+    let eta = training.max_head_off_policyness;
+    let eta = if adaptive.is_on() { eta.max(adaptive.max) } else { eta };
+    let versions = u64::from(eta) + 1;
     let most_waiting = versions.saturating_mul(config.samples_per_batch());
     let output = &config.queue.output;
     let drops = matches!(output.drop_policy, DropPolicy::DropOldest | DropPolicy::DropNewest)
@@ -358,6 +370,7 @@ fn starves(queue: &Queue) -> bool {
 fn may_lag(config: &Config) -> bool {
     match config.policy_training.gate {
         GateKind::None | GateKind::Openclaw => true,
+        _ if config.adaptive.is_on() => config.adaptive.max > 0,
         _ => config.bound_versions() > 0,
     }
 }

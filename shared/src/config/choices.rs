@@ -218,6 +218,18 @@ choices! {
         /// GSPO's sequence ratio.
         Gspo = "gspo",
     }
+    /// What the adaptive bound follows, as it is measured on each train step's batch.
+    Signal {
+        /// Nothing: η stays as it is set.
+        Off = "off",
+        /// The mean absolute difference of the trainer's and the engine's log-probabilities, in
+        /// nats: smaller is better.
+        LogprobAbsDiff = "logprob_abs_diff",
+        /// The share of tokens that the correction changes: smaller is better.
+        ClippedFraction = "clipped_fraction",
+        /// The effective sample size of the tokens, as a share of them: larger is better.
+        Ess = "ess",
+    }
     /// In which order a queue is taken from.
     QueueOrder {
         /// First in, first out.

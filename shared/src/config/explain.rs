@@ -158,6 +158,7 @@ pub(super) fn message(problem: Problem, config: &Config) -> String {
             "`at_least_one` has no effect: a trajectory is the only sample of its session"
                 .to_owned()
         }
+        Problem::Adaptive(problem) => problem.message(config),
         Problem::SilentSessions => {
             "a session that falls silent is never ended, and its turns hold their places for ever"
                 .to_owned()
@@ -256,6 +257,7 @@ pub(super) fn remedy(problem: Problem, config: &Config) -> String {
                 .to_owned()
         }
         Problem::AtLeastOneTrajectory => "leave out `at_least_one`".to_owned(),
+        Problem::Adaptive(problem) => problem.remedy(config),
         Problem::SilentSessions => "write `session_idle_sec = 3600`, or another limit".to_owned(),
     }
 }

@@ -31,6 +31,11 @@ pub fn parse_sections(root: &mut Reader<'_>) -> Config {
     for section in ["policy_serving", "environment_hosting", "reward_judging", "policy_training"] {
         let mut reader = root.table(section);
         read_section(section, &mut reader, &mut config);
+        if section == "policy_training" {
+            let mut adaptive = reader.table("adaptive");
+            read_section("policy_training.adaptive", &mut adaptive, &mut config);
+            adaptive.finish();
+        }
         reader.finish();
     }
     let mut queue = root.table("queue");

@@ -1,5 +1,6 @@
 //! Tests of configurations as people write them.
 
+mod adaptive;
 mod guard;
 mod judging;
 mod keys;

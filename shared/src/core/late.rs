@@ -50,7 +50,7 @@ impl Scheduler {
     pub(super) fn must_wait_for_late(&mut self) -> bool {
         let training = &self.config.policy_training;
         // What would be late is dropped as surplus.
-        let waits = self.config.is_strict() && training.late == Late::Wait && !self.drops_surplus();
+        let waits = self.is_strict() && training.late == Late::Wait && !self.drops_surplus();
         if !waits || self.trainer.late_over || !self.pending_late() {
             return false;
         }

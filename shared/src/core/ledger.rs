@@ -141,6 +141,10 @@ pub struct Ledger {
     pub groups_filtered: u64,
     /// Of these, groups since the last one that was kept.
     pub filtered_in_a_row: u64,
+    /// Times an adaptive bound was raised.
+    pub bound_raised: u64,
+    /// Times an adaptive bound was lowered.
+    pub bound_lowered: u64,
 }
 
 impl Ledger {

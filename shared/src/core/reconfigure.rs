@@ -20,7 +20,8 @@ impl Scheduler {
         }
         // What a gate has counted, it has counted in batches.
         let gate_changes = Gate::changes(&self.config, config);
-        self.config = config.clone();
+        let old = std::mem::replace(&mut self.config, config.clone());
+        self.rebind(&old);
         if gate_changes {
             self.gate = Gate::new(&self.config, self.standing());
         }

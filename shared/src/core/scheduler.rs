@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 
 use serde::{Deserialize, Serialize};
 
+use super::adaptive::Bound;
 use super::ages::Ages;
 use super::gate::{Gate, Standing};
 use super::queue::SampleQueue;
@@ -83,6 +84,8 @@ pub struct Scheduler {
     pub(super) lost: Vec<(u32, u32)>,
     pub(super) ledger: Ledger,
     pub(super) gate: Gate,
+    /// η in force.
+    pub(super) bound: Bound,
     pub(super) operator_paused: bool,
     pub(super) exhausted: bool,
     pub(super) ended: Option<RunError>,
@@ -174,6 +177,7 @@ impl Scheduler {
     #[must_use]
     pub fn new(config: Config) -> Self {
         let gate = Gate::new(&config, Standing::default());
+        let bound = Bound::new(&config);
         let rollout = SampleQueue::new(config.queue.rollout.queue_type);
         let output = SampleQueue::new(config.queue.output.queue_type);
         let mut scheduler = Self {
@@ -185,6 +189,7 @@ impl Scheduler {
             lost: Vec::new(),
             ledger: Ledger::default(),
             gate,
+            bound,
             operator_paused: false,
             exhausted: false,
             ended: None,
@@ -279,6 +284,7 @@ impl Scheduler {
             Input::Restored { checkpoint } => self.handle_restored(*checkpoint),
             Input::CommitFailed => self.fail(RunError::CommitFailed),
             Input::Operator(operator) => self.handle_operator(operator),
+            Input::Measured(measured) => self.handle_measured(measured),
         }
         self.expire();
         self.settle();

@@ -208,6 +208,7 @@ impl Scheduler {
         if !ok {
             return self.step_failed();
         }
+        self.expect_measurement(step, self.learner);
         self.trainer.step = None;
         self.trainer.failures = 0;
         (self.trainer.entries_in_batch, self.trainer.rejected_in_batch) = (0, 0);
@@ -294,6 +295,7 @@ impl Scheduler {
             return;
         }
         self.void_step();
+        self.forget_measurements();
         self.lost.retain(|&(_, to)| to < kept);
         self.lost.push((kept, newest));
         self.new_learner_version();

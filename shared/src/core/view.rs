@@ -36,6 +36,8 @@ pub struct Gauges {
     pub replicas_busy: u32,
     /// Sum over replicas that are up of their publish lag.
     pub publish_lag_sum: u32,
+    /// What the gate binds now, in learner versions: η, for gates that have one.
+    pub bound: u32,
 }
 
 /// A replica, as the core sees it.
@@ -94,6 +96,7 @@ impl Scheduler {
             parked: self.ledger.parked() as u32,
             training: self.trainer.is_training(),
             closed: self.closed(),
+            bound: self.bound_steps(),
             ..Gauges::default()
         };
         // Asked after every input: without branches, as replicas come and go at random.

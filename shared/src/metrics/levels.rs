@@ -53,6 +53,7 @@ pub(super) struct Areas {
     pub(super) publish_lag: Area,
     pub(super) judge_slots: Area,
     pub(super) judge_free: Area,
+    pub(super) bound: Area,
 }
 
 impl Areas {
@@ -68,6 +69,7 @@ impl Areas {
         self.replicas_up.add(gauges.replicas_up, span);
         self.replicas_idle.add(gauges.replicas_up.saturating_sub(gauges.replicas_busy), span);
         self.publish_lag.add(gauges.publish_lag_sum, span);
+        self.bound.add(gauges.bound, span);
         self.judge_slots.add(levels.judge_concurrency, span);
         // A limit that was lowered under running votes leaves nothing free, not less.
         self.judge_free.add(levels.judge_concurrency.saturating_sub(gauges.votes), span);

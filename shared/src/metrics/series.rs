@@ -15,9 +15,9 @@ pub struct Row {
 
 impl Row {
     /// The columns after the time, in the order of [`values`](Self::values). All are numbers of
-    /// things, but `training` and `closed` (0 or 1) and `publish_lag` (mean over replicas that are
-    /// up, in versions).
-    pub const COLUMNS: [&str; 12] = [
+    /// things, but `training` and `closed` (0 or 1), `publish_lag` (mean over replicas that are
+    /// up, in versions) and `bound` (in versions).
+    pub const COLUMNS: [&str; 13] = [
         "rollout_queue",
         "output_queue",
         "running",
@@ -30,6 +30,7 @@ impl Row {
         "publish_lag",
         "learner",
         "trained",
+        "bound",
     ];
 
     /// When.
@@ -57,6 +58,7 @@ impl Row {
             (up > 0).then(|| f64::from(gauges.publish_lag_sum) / f64::from(up)),
             count(learner),
             Some(trained as f64),
+            count(gauges.bound),
         ]
     }
 }

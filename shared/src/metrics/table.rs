@@ -217,6 +217,9 @@ metric_table! {
     /// Share of the samples trained whose head staleness was above what the gate binds: η
     /// (`max_head_off_policyness`), for those that have one.
     Share staleness_above_bound_share "" = |t| t.of_trained(t.grew(|l| l.trained_above_bound));
+    /// What the gate binds (η, for those that have one), averaged over time: an adaptive bound
+    /// moves.
+    Mean bound_mean "versions" = |t| t.mean(t.areas.bound);
     /// Learner version when the train step started minus version of the last token, mean over
     /// trained samples.
     Mean staleness_tail_mean "versions" = |t| t.trained.tail.mean();

@@ -8,7 +8,7 @@ mod watch;
 mod world;
 
 pub(crate) use bench::Bench;
-pub(crate) use configs::{any_config, sane_config};
+pub(crate) use configs::{adaptive_config, any_config, sane_config};
 pub(crate) use plan::{Delay, Plan, any_plan, calm_plan, fifo_plan};
 pub(crate) use watch::{Decision, Watch};
 pub(crate) use world::World;

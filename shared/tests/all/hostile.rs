@@ -3,14 +3,14 @@
 use headway_shared::config::Config;
 use headway_shared::id::{GroupId, PublicationId, ReplicaId, RequestId, SessionId, StepId, VoteId};
 use headway_shared::input::{
-    EnvironmentOutcome, Finish, Input, Operator, Request, Segment, Segments, TurnType, VoteOutcome,
-    WeightsEvent,
+    EnvironmentOutcome, Finish, Input, Measured, Operator, Request, Segment, Segments, TurnType,
+    VoteOutcome, WeightsEvent,
 };
 use headway_shared::time::{Span, Time};
 use headway_shared::version::{DeployVersion, LearnerVersion, RolloutVersion};
 use proptest::prelude::*;
 
-use super::harness::{Bench, Watch, World, any_config, any_plan, sane_config};
+use super::harness::{Bench, Watch, World, adaptive_config, any_config, any_plan, sane_config};
 use super::properties::cases;
 
 /// Four small numbers that become one input.
@@ -57,7 +57,7 @@ pub(crate) fn input(seed: Seed, now: Time, watch: &Watch, next: &mut u64) -> Inp
     let known = b % 2 == 0;
     let session = SessionId(u64::from(a % 6));
     let replica = ReplicaId(u32::from(a % 3));
-    match kind % 24 {
+    match kind % 25 {
         0..=4 => {
             *next += 1;
             let live = pick(watch.running(), a);
@@ -127,6 +127,14 @@ pub(crate) fn input(seed: Seed, now: Time, watch: &Watch, next: &mut u64) -> Inp
         22 if a % 4 == 0 => Input::Operator(Operator::Pause),
         22 if a % 4 == 1 => Input::Operator(Operator::Publish),
         22 => Input::Operator(Operator::Resume),
+        23 => {
+            let latest = watch.step.map_or(0, |step| step.0).wrapping_sub(u64::from(b % 3));
+            let step = StepId(if known { latest } else { u64::from(b) });
+            let number = [None, Some(0), Some(u32::from(a)), Some(u32::MAX)];
+            let number = number[usize::from(a % 4)];
+            let (logprob_abs_diff, clipped_fraction, ess) = (number, number, number);
+            Input::Measured(Measured { step, logprob_abs_diff, clipped_fraction, ess })
+        }
         _ => Input::Tick,
     }
 }
@@ -149,7 +157,7 @@ proptest! {
 
     #[test]
     fn any_inputs_in_any_order_break_nothing(
-        config in sane_config(),
+        config in prop_oneof![sane_config(), adaptive_config()],
         others in prop::collection::vec(any_config(), 2),
         seeds in seeds(300),
     ) {
@@ -168,7 +176,7 @@ proptest! {
     #[test]
     fn a_busy_world_survives_senseless_inputs(
         config in sane_config(),
-        other in any_config(),
+        other in prop_oneof![any_config(), adaptive_config()],
         plan in any_plan(),
         seeds in seeds(100),
     ) {

@@ -27,7 +27,7 @@ fn run(config: Config, plan: Plan) -> World {
 }
 
 /// Readiness in the order of admission: nothing is aborted, reordered or dropped.
-fn in_order(config: &mut Config) {
+pub(crate) fn in_order(config: &mut Config) {
     let serving = &mut config.policy_serving;
     if serving.sync_mode == SyncMode::PauseAbort {
         serving.sync_mode = SyncMode::PauseKeep;

@@ -12,7 +12,7 @@ use super::hostile::{Seed, input, seeds};
 use super::properties::cases;
 
 /// The digest of the actions that one input causes.
-fn step(core: &mut Scheduler, now: Time, input: &Input) -> Digest {
+pub(crate) fn step(core: &mut Scheduler, now: Time, input: &Input) -> Digest {
     core.handle(now, input);
     let mut digest = Digest::new();
     while let Some(action) = core.poll_action() {
@@ -22,16 +22,16 @@ fn step(core: &mut Scheduler, now: Time, input: &Input) -> Digest {
     digest
 }
 
-fn bytes(core: &Scheduler) -> Vec<u8> {
+pub(crate) fn bytes(core: &Scheduler) -> Vec<u8> {
     postcard::to_stdvec(core).expect("a scheduler can be written")
 }
 
-fn thawed(bytes: &[u8]) -> Scheduler {
+pub(crate) fn thawed(bytes: &[u8]) -> Scheduler {
     postcard::from_bytes(bytes).expect("and read")
 }
 
 /// The inputs of a world with faults, senseless inputs and reconfigurations.
-fn recorded(
+pub(crate) fn recorded(
     config: Config,
     others: &[Config],
     plan: Plan,

@@ -5,11 +5,12 @@ use std::collections::BTreeMap;
 use headway_shared::action::Action;
 use headway_shared::config::Correction;
 use headway_shared::core::{Fate, Resolved, Sample, Scheduler, Stage};
-use headway_shared::id::{ReplicaId, SampleId};
-use headway_shared::input::{Input, Segment};
+use headway_shared::id::{ReplicaId, SampleId, StepId};
+use headway_shared::input::{Input, Measured, Segment};
 use headway_shared::metrics::{Metric, Summary};
 use headway_shared::ratio::{
     self, Baseline, Ends, LogProbs, Loss, Member, Term, Token, advantages, effective_share,
+    millionths,
 };
 
 use super::maximum::Undrawn;
@@ -106,6 +107,31 @@ pub(crate) struct Observer {
     /// The logarithms of learner/rollout in the present train step, each with the number of tokens
     /// that it stands for.
     of_step: Vec<(f64, u64)>,
+    /// What a trainer would report of the last train step, where an adaptive bound follows it.
+    signals: Option<Signals>,
+}
+
+/// What a trainer reports of one step, as an adaptive bound follows it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Signals {
+    /// `train_rollout_logprob_abs_diff`, in nats.
+    logprob_abs_diff: f64,
+    /// `clipped_fraction`.
+    clipped_fraction: f64,
+    /// `learner_rollout_ess_token`.
+    ess: f64,
+}
+
+impl Signals {
+    /// As the core is told.
+    pub(crate) fn of(self, step: StepId) -> Measured {
+        Measured {
+            step,
+            logprob_abs_diff: millionths(self.logprob_abs_diff),
+            clipped_fraction: millionths(self.clipped_fraction),
+            ess: millionths(self.ess),
+        }
+    }
 }
 
 impl Observer {
@@ -121,7 +147,14 @@ impl Observer {
             sums: Sums::default(),
             drawn: Sequence::default(),
             of_step: Vec::new(),
+            signals: None,
         }
+    }
+
+    /// What a trainer would report of the step that has just ended, where an adaptive bound follows
+    /// it; once.
+    pub(crate) fn take_signals(&mut self) -> Option<Signals> {
+        self.signals.take()
     }
 
     /// `core` has handled `input`, and gave `actions`. `entity` names the draws of a sample.
@@ -186,7 +219,7 @@ impl Observer {
         let advantages = advantages(&members(&batch), &mut self.baseline);
         let mut logs = Vec::with_capacity(batch.len());
         self.of_step.clear();
-        let before = (self.sums.differences, self.sums.learner.tokens());
+        let before = (self.sums.differences, self.sums.learner.tokens(), self.sums.changed.any);
         for (place, (sample, advantage)) in batch.iter().zip(advantages).enumerate() {
             let learner = sample.learner(Stage::TrainStarted).number();
             let within = (place / chunk) as f64 / updates as f64;
@@ -203,6 +236,14 @@ impl Observer {
         if tokens > 0 {
             let mean = (self.sums.differences - before.0) / tokens as f64;
             self.sums.differences_by_step.push(mean);
+            if core.config().adaptive.is_on() {
+                let changed = self.sums.changed.any - before.2;
+                self.signals = Some(Signals {
+                    logprob_abs_diff: mean,
+                    clipped_fraction: changed as f64 / tokens as f64,
+                    ess: effective(&self.of_step),
+                });
+            }
         }
     }
 
@@ -331,6 +372,18 @@ fn percentile(values: &mut [(f64, u64)], percent: u64) -> Option<f64> {
         seen >= rank
     };
     values.iter().find(reached).map(|&(value, _)| value)
+}
+
+/// Kish's effective sample size of tokens, as a share of them.
+fn effective(logs: &[(f64, u64)]) -> f64 {
+    let (mut tokens, mut sum, mut squares) = (0.0, 0.0, 0.0);
+    for &(log, weight) in logs {
+        let (times, ratio) = (weight as f64, Log::new(log).ratio());
+        tokens += times;
+        sum += times * ratio;
+        squares += times * ratio * ratio;
+    }
+    sum * sum / (tokens * squares)
 }
 
 fn column(drawn: &Sequence, of: impl Fn(&Token) -> f64) -> Vec<f64> {

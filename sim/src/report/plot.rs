@@ -1,6 +1,7 @@
 //! Plots of a result, each as SVG and PNG from the same drawing.
 
 mod axis;
+mod bound;
 mod canvas;
 mod curve;
 mod histogram;
@@ -16,6 +17,7 @@ mod refusals;
 mod staleness;
 mod theme;
 mod throughput;
+mod tournament;
 mod tune;
 mod validation;
 
@@ -30,6 +32,7 @@ pub use validation::draw_validation;
 
 use super::results::{Kind, Results};
 use crate::plan::results::PlanResults;
+use crate::tournament::results::TournamentResults;
 use crate::tune::results::TuneResults;
 use curve::Curve;
 
@@ -68,6 +71,7 @@ pub fn draw(results: &Results) -> Result<Vec<Picture>, PlotError> {
             pictures.extend(ratios::effective(&curve)?);
         } else {
             pictures.extend(queues::draw(&curve)?);
+            pictures.extend(bound::draw(&curve)?);
             pictures.extend(ratios::by_staleness(&curve)?);
         }
         pictures.push(parts::draw(&curve)?);
@@ -90,6 +94,20 @@ pub fn draw_plan(plan: &PlanResults) -> Result<Vec<Picture>, PlotError> {
 /// The picture could not be laid out or encoded.
 pub fn draw_tune(tune: &TuneResults) -> Result<Vec<Picture>, PlotError> {
     Ok(vec![tune::front(tune)?])
+}
+
+/// Draws the plots of a tournament: for each workload the front of throughput against staleness, by
+/// sync mode, and every gate beside it.
+///
+/// # Errors
+/// A picture could not be laid out or encoded.
+pub fn draw_tournament(results: &TournamentResults) -> Result<Vec<Picture>, PlotError> {
+    let mut pictures = Vec::new();
+    for workload in &results.meta.workloads {
+        pictures.push(tournament::front(results, workload)?);
+        pictures.push(tournament::gates(results, workload)?);
+    }
+    Ok(pictures)
 }
 
 #[cfg(test)]

@@ -17,8 +17,15 @@ pub(super) struct Checked<'a> {
 }
 
 /// Applies every rule that needs the world; reports at the keys that take part.
-pub(super) fn check(document: &Document, config: &Config, world: &WorldConfig) {
+pub(super) fn check(document: &Document, config: &Config, world: &WorldConfig, drift: bool) {
     let checked = Checked { document, config, world };
+    if config.adaptive.is_on() && !drift {
+        checked.error(
+            "policy_training.adaptive.signal",
+            "η follows what a trainer measures, and without [world.drift] nothing is measured",
+            "add [world.drift] with `sigma0`, `a` and `p`, or write `signal = \"off\"`",
+        );
+    }
     checked.weights();
     checked.serving();
     checked.judge();

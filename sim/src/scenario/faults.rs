@@ -14,6 +14,7 @@ words! {
         ReplicaDown = "replica_down", "A replica goes, for `lasting_sec` or for good.";
         ReplicaUp = "replica_up", "A replica comes, or comes back.";
         JudgeHang = "judge_hang", "No judge answers for `lasting_sec`.";
+        JudgeSlow = "judge_slow", "Votes that start within `lasting_sec` take `factor` times as long.";
         EqualScores = "equal_scores", "Every score is 1 for `lasting_sec`.";
         TrainerPause = "trainer_pause", "A step takes `lasting_sec` longer.";
         SaveFails = "save_fails", "The next exports of weights fail.";
@@ -66,6 +67,11 @@ fn scheduled(mut table: Reader<'_>, variant: Variant<'_>) -> Scheduled {
         }
         Kind::ReplicaUp => Fault::ReplicaUp { replica: replica(&mut table) },
         Kind::JudgeHang => Fault::JudgeHang { lasting: lasting(&mut table) },
+        Kind::JudgeSlow => {
+            table.require("factor", "5.0");
+            let factor = table.float("factor", 1.0, 0.0..=1e6);
+            Fault::JudgeSlow { lasting: lasting(&mut table), factor }
+        }
         Kind::EqualScores => Fault::EqualScores { lasting: lasting(&mut table) },
         Kind::TrainerPause => Fault::TrainerPause { lasting: lasting(&mut table) },
         Kind::SaveFails => weights(&mut table, WeightsStage::Save),

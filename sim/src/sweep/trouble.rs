@@ -3,6 +3,8 @@
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
+use headway_shared::guard;
+
 use super::silence;
 use crate::run::{Ended, RunFailure, RunResult};
 
@@ -36,7 +38,19 @@ fn suspicion(result: &RunResult) -> Option<(String, bool)> {
     let silence = || silence.map(ToString::to_string);
     let cold = "ended before its warm-up was over: its metrics include the start";
     let cold = || (!result.warm).then(|| cold.to_owned());
-    silence::why(&result.summary).or_else(silence).or_else(cold).map(|what| (what, false))
+    let deviation = || deviation(result.guard.as_ref()?);
+    silence::why(&result.summary)
+        .or_else(deviation)
+        .or_else(silence)
+        .or_else(cold)
+        .map(|what| (what, false))
+}
+
+/// The run left the envelope of `[guard]`.
+fn deviation(found: &guard::Found) -> Option<String> {
+    let report = found.deviation.as_ref()?;
+    let then = if found.rolled_back { ", and went back to the previous configuration" } else { "" };
+    Some(format!("left its envelope at {}: {report}{then}", report.at))
 }
 
 /// What a run gave, or the message of the panic that ended it.

@@ -82,6 +82,11 @@ impl World {
         }
     }
 
+    /// An operator does something.
+    pub(crate) fn operate(&mut self, operator: Operator) {
+        self.bus.tell(Input::Operator(operator));
+    }
+
     fn replica_down(&mut self, replica: u32, lasting: Option<Span>) {
         let lives = &mut self.faults.lives[replica as usize];
         lives.stamp = lives.stamp.wrapping_add(1);
@@ -101,6 +106,9 @@ impl World {
             Fault::ReplicaDown { replica, lasting } => self.replica_down(replica, lasting),
             Fault::ReplicaUp { replica } => self.replica_up(replica),
             Fault::JudgeHang { lasting } => self.judge.hang(&self.bus, lasting),
+            Fault::JudgeSlow { lasting, factor } => {
+                self.judge.slow_down(&self.bus, lasting, factor)
+            }
             Fault::EqualScores { lasting } => self.judge.say_the_same(&self.bus, lasting),
             Fault::TrainerPause { lasting } => self.trainer.pause(&mut self.bus, lasting),
             Fault::WeightsFail { stage, times } => self.weights.order_failure(stage, times),
@@ -108,11 +116,9 @@ impl World {
                 self.trainer.roll_back(&mut self.bus, steps);
                 self.serving.set_training(&mut self.bus, false);
             }
-            Fault::OperatorPause => self.bus.tell(Input::Operator(Operator::Pause)),
-            Fault::OperatorResume => self.bus.tell(Input::Operator(Operator::Resume)),
-            Fault::Reconfigure(config) => {
-                self.bus.tell(Input::Operator(Operator::Reconfigure(config)));
-            }
+            Fault::OperatorPause => self.operate(Operator::Pause),
+            Fault::OperatorResume => self.operate(Operator::Resume),
+            Fault::Reconfigure(config) => self.operate(Operator::Reconfigure(config)),
         }
     }
 }

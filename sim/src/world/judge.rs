@@ -65,6 +65,8 @@ pub(super) struct Judge {
     served: u32,
     /// No vote ends before this.
     hangs_until: Time,
+    /// Votes that start before this take so many times as long.
+    slow: (Time, f64),
     /// Every vote that starts before this says 1, if it says anything.
     same_until: Time,
 }
@@ -80,6 +82,7 @@ impl Judge {
             queue: VecDeque::new(),
             served: 0,
             hangs_until: Time::ZERO,
+            slow: (Time::ZERO, 1.0),
             same_until: Time::ZERO,
         }
     }
@@ -106,6 +109,11 @@ impl Judge {
     /// No vote ends before `span` has passed.
     pub(super) fn hang(&mut self, bus: &Bus, span: Span) {
         self.hangs_until = self.hangs_until.max(bus.now + span);
+    }
+
+    /// Votes that start before `span` has passed take `factor` times as long.
+    pub(super) fn slow_down(&mut self, bus: &Bus, span: Span, factor: f64) {
+        self.slow = (bus.now + span, factor);
     }
 
     /// Every vote that starts before `span` has passed says 1.
@@ -192,6 +200,7 @@ impl Judge {
                 base_sec + f64::from(read) / read_per_sec + f64::from(verdict) / write_per_sec
             }
         };
+        let secs = if bus.now < self.slow.0 { secs * self.slow.1 } else { secs };
         let hangs = settings.hang_share > 0.0 && stream.chance(settings.hang_share);
         let outcome = if settings.failed_share > 0.0 && stream.chance(settings.failed_share) {
             VoteOutcome::Failed

@@ -335,6 +335,13 @@ pub enum Fault {
         /// For how long.
         lasting: Span,
     },
+    /// Votes that start take longer.
+    JudgeSlow {
+        /// For how long.
+        lasting: Span,
+        /// How many times as long.
+        factor: f64,
+    },
     /// Every score is 1.
     EqualScores {
         /// For how long.

@@ -292,7 +292,7 @@ fn faults(set: &mut Vec<String>, words: &mut Words) {
 }
 
 fn scheduled(words: &mut Words) -> String {
-    let kind = match words.below(12) {
+    let kind = match words.below(13) {
         0 => "\"replica_down\", replica = 0, lasting_sec = 40".to_owned(),
         1 => format!("\"replica_up\", replica = {}", words.below(4)),
         2 => "\"judge_hang\", lasting_sec = 50".to_owned(),
@@ -303,6 +303,7 @@ fn scheduled(words: &mut Words) -> String {
         7 => "\"load_hangs\"".to_owned(),
         8 => format!("\"rollback\", steps = {}", words.range(1, 20)),
         9 => "\"operator_resume\"".to_owned(),
+        11 => "\"judge_slow\", lasting_sec = 60, factor = 5".to_owned(),
         10 => "\"equal_scores\", lasting_sec = 60".to_owned(),
         _ => format!(
             "\"reconfigure\", set = [\"batch_size={0}\", \"min_batch_size=1\", \

@@ -1,6 +1,8 @@
 //! Lines of the log.
 
+use headway_shared::core::BoundMove;
 use headway_shared::digest::Digest;
+use headway_shared::guard::{Report, Verdict};
 use headway_shared::id::{PublicationId, ReplicaId, StepId};
 use headway_shared::time::Span;
 use tracing::{error, info, warn};
@@ -63,6 +65,17 @@ pub(crate) enum Note {
     Checkpointed {
         version: u32,
     },
+    /// An adaptive bound has moved.
+    BoundMoved {
+        signal: &'static str,
+        /// In millionths, as the move's signal.
+        target: u32,
+        moved: BoundMove,
+    },
+    /// The trainer does not report what an adaptive bound follows.
+    Unmeasured {
+        signal: &'static str,
+    },
     /// Requests were refused.
     Refused {
         counts: Counts,
@@ -86,6 +99,10 @@ pub(crate) enum Note {
         command: &'static str,
         done: bool,
         config: Option<Digest>,
+    },
+    /// The run has left its envelope, or is back in it.
+    Guard {
+        report: Report,
     },
     /// The run cannot go on.
     Failed {
@@ -142,6 +159,7 @@ impl Note {
                 let config = config.map(|digest| digest.to_string());
                 info!(target: "headway", command, done, config, "an operator's command");
             }
+            Self::Guard { report } => log_guard(report),
             Self::Failed { why } => error!(target: "headway", "the run cannot go on: {why}"),
             Self::Ending { stage, running, votes, training } => {
                 info!(target: "headway", running, votes, training, "the run ends: {stage}");
@@ -149,6 +167,18 @@ impl Note {
             Self::Ended { steps, trained, inputs } => {
                 info!(target: "headway", steps, trained, inputs, "the run has ended");
             }
+            Self::BoundMoved { signal, target, moved } => {
+                let BoundMove { at, from, to, signal: value } = moved;
+                let (value, target) = (f64::from(*value) / 1e6, f64::from(*target) / 1e6);
+                info!(
+                    target: "headway", version = at.number(), from, to, signal, value, target_value = target,
+                    "the adaptive bound moves: max_head_off_policyness is {to} from here on"
+                );
+            }
+            Self::Unmeasured { signal } => warn!(
+                target: "headway", signal,
+                "the trainer did not report what the adaptive bound follows: it stays where it is"
+            ),
             _ => self.log_weights(),
         }
     }
@@ -183,6 +213,17 @@ impl Note {
             }
             _ => {}
         }
+    }
+}
+
+fn log_guard(report: &Report) {
+    match report.verdict {
+        Verdict::RollBack => error!(
+            target: "headway",
+            "the run has left its envelope, and goes back to the previous configuration: {report}"
+        ),
+        Verdict::Deviates => warn!(target: "headway", "the run has left its envelope: {report}"),
+        _ => info!(target: "headway", "the run is back in its envelope"),
     }
 }
 

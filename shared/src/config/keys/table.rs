@@ -233,6 +233,23 @@ pub(super) const KEYS: &[Key] = &[
         NextStep, "The upper threshold of the correction's ratio."),
     key!("policy_training"."queue_type" = queue.rollout.queue_type and queue.output.queue_type,
         AtOnce, "Another place for `queue.queue_type`."),
+    key!("policy_training.adaptive"."signal" = adaptive.signal, AtOnce,
+        "What η [follows](adaptive.md) from step to step, as the trainer measures it. \
+         `max_head_off_policyness` is where it begins, and `stale_filter_steps` moves with it."),
+    key!("policy_training.adaptive"."target" = adaptive.target as Millionths, AtOnce,
+        "Where the signal is to stay: worse, and η falls; better, and it rises. Needed where \
+         there is a signal."),
+    key!("policy_training.adaptive"."min" = adaptive.min, AtOnce,
+        "The smallest η, at least `publish_interval - 1`."),
+    key!("policy_training.adaptive"."max" = adaptive.max, AtOnce, "The largest η."),
+    key!("policy_training.adaptive"."increase" = adaptive.increase, AtOnce,
+        "What is added to η where the signal is better than its target, in versions."),
+    key!("policy_training.adaptive"."decrease" = adaptive.decrease as Millionths, AtOnce,
+        "What η is multiplied by where the signal is worse, between 0 and 1; rounded down."),
+    key!("policy_training.adaptive"."every_steps" = adaptive.every_steps, AtOnce,
+        "Train steps that a decision is made of: their mean, without the lowest and the highest \
+         where there are three or more. After a move the steps do not count whose samples were \
+         admitted before it."),
     key!("queue"."max_size" = queue.rollout.max_size and queue.output.max_size, AtOnce,
         "How many samples each of the two queues holds."),
     key!("queue"."queue_type" = queue.rollout.queue_type and queue.output.queue_type, AtOnce,

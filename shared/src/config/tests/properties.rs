@@ -2,7 +2,9 @@ use proptest::prelude::*;
 
 use super::{USERS_CONFIG, USERS_SETTINGS, toml};
 use crate::config::keys::keys;
-use crate::config::{Config, Layers, Severity, check, load_config, load_live};
+use crate::config::{
+    Choice, Config, Layers, Severity, Signal, check, explain, load_config, load_live,
+};
 
 /// Something that a person might write as a value, right or wrong.
 fn value() -> impl Strategy<Value = String> {
@@ -96,7 +98,7 @@ proptest! {
 
     /// Numbers that a file can hold never make a rule overflow.
     #[test]
-    fn no_numbers_make_a_rule_panic(numbers in proptest::collection::vec(any::<u32>(), 12)) {
+    fn no_numbers_make_a_rule_panic(numbers in proptest::collection::vec(any::<u32>(), 18)) {
         let mut config = Config::default();
         let training = &mut config.policy_training;
         training.max_head_off_policyness = numbers[0];
@@ -110,8 +112,14 @@ proptest! {
         config.queue.rollout.max_size = numbers[9];
         config.reward_judging.votes = numbers[10];
         config.reward_judging.min_votes = numbers[11];
+        let adaptive = &mut config.adaptive;
+        adaptive.signal = Signal::ALL[numbers[12] as usize % 4].1;
+        (adaptive.target, adaptive.decrease) = (numbers[13], numbers[14]);
+        (adaptive.min, adaptive.max, adaptive.increase) = (numbers[15], numbers[16], numbers[17]);
         for problem in check(&config) {
             prop_assert!(!problem.keys().is_empty());
+            prop_assert!(!explain::message(problem, &config).is_empty());
+            prop_assert!(!explain::remedy(problem, &config).is_empty());
         }
     }
 

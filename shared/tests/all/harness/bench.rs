@@ -103,7 +103,7 @@ impl Bench {
         self.now = target;
     }
 
-    pub(super) fn fresh(&mut self) -> u64 {
+    pub(crate) fn fresh(&mut self) -> u64 {
         self.next_id += 1;
         self.next_id
     }

@@ -2,7 +2,7 @@
 
 use headway_shared::config::{
     BatchCounts, Bound, Choice, Config, DropPolicy, GateKind, GroupFilter, OverLimit,
-    PolicyTraining, Queue, SampleUnit,
+    PolicyTraining, Queue, SampleUnit, Signal,
 };
 use headway_shared::time::Span;
 use proptest::prelude::*;
@@ -76,6 +76,27 @@ pub(crate) fn sane_config() -> impl Strategy<Value = Config> {
             config.queue.rollout.drop_policy = DropPolicy::Reject;
             config.queue.output.drop_policy = DropPolicy::Reject;
         }
+        config
+    })
+}
+
+/// A configuration that makes sense, whose bound moves.
+pub(crate) fn adaptive_config() -> impl Strategy<Value = Config> {
+    (sane_config(), prop::array::uniform8(any::<u32>())).prop_map(|(mut config, words)| {
+        let mut words = Words { words: words.to_vec(), next: 0 };
+        let training = &mut config.policy_training;
+        let gates = [GateKind::Headway, GateKind::PrimeRl, GateKind::Skyrl, GateKind::NemoRlWindow];
+        training.gate = gates[words.below(4) as usize];
+        let eta = training.max_head_off_policyness;
+        let adaptive = &mut config.adaptive;
+        adaptive.signal = [Signal::LogprobAbsDiff, Signal::Ess][words.below(2) as usize];
+        adaptive.target = 50_000;
+        adaptive.min = words.range(training.publish_interval - 1, eta);
+        adaptive.max = eta + words.below(5);
+        adaptive.increase = words.range(1, 3);
+        adaptive.decrease = words.range(1, 999_999);
+        adaptive.every_steps = words.range(1, 4);
+        training.stale_filter_steps = words.below(3).checked_sub(1).map(|more| eta + more);
         config
     })
 }

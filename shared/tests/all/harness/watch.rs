@@ -104,7 +104,7 @@ impl Watch {
             votes_seen: BTreeSet::new(),
             next_sample: 0,
             learner: 0,
-            widest_bound: config.bound_versions(),
+            widest_bound: widest(&config),
             mixes: mixes(&config),
             config,
             reconfigured: false,
@@ -218,8 +218,7 @@ impl Watch {
         if core.config() != &self.config {
             self.reconfigured = true;
             self.config = core.config().clone();
-            let bound = self.config.bound_versions();
-            self.widest_bound = self.widest_bound.max(bound);
+            self.widest_bound = self.widest_bound.max(widest(&self.config));
             self.mixes |= mixes(&self.config);
         }
         for action in actions {
@@ -384,6 +383,12 @@ impl Watch {
         };
         assert!(fine, "{request}: {decision:?} after {before:?}");
     }
+}
+
+/// The largest bound that may come into force.
+fn widest(config: &Config) -> u32 {
+    let bound = config.bound_versions();
+    if config.adaptive.is_on() { bound.max(config.adaptive.max) } else { bound }
 }
 
 /// Whether a turn may meet several versions without being aborted.

@@ -7,8 +7,8 @@ use std::collections::BTreeMap;
 use headway_shared::action::Action;
 use headway_shared::config::{Config, SampleUnit};
 use headway_shared::digest::mix;
-use headway_shared::id::{PublicationId, ReplicaId, RequestId, SessionId};
-use headway_shared::input::{Finish, Input, VoteOutcome, WeightsEvent};
+use headway_shared::id::{PublicationId, ReplicaId, RequestId, SessionId, StepId};
+use headway_shared::input::{Finish, Input, Measured, VoteOutcome, WeightsEvent};
 use headway_shared::time::{Span, Time};
 use headway_shared::version::DeployVersion;
 
@@ -141,10 +141,26 @@ impl World {
 
     /// Gives an input and answers what it causes.
     pub(crate) fn give(&mut self, input: Input) {
+        let trained = match input {
+            Input::StepEnded { step, ok: true } => Some(step),
+            _ => None,
+        };
         self.bench.give(input);
         for action in self.bench.last.clone() {
             self.react(action);
         }
+        if let Some(step) = trained.filter(|_| self.bench.core.config().adaptive.is_on()) {
+            self.measure(step);
+        }
+    }
+
+    /// The trainer says what it measured: anything, and sometimes nothing.
+    fn measure(&mut self, step: StepId) {
+        let value = self.draw(100_000);
+        let number = (value % 8 > 0).then_some(value);
+        let measured =
+            Measured { step, logprob_abs_diff: number, clipped_fraction: number, ess: number };
+        self.answer(Delay { least: 0, most: 1 }, Event::Give(Input::Measured(measured)));
     }
 
     fn happen(&mut self, event: Event) {

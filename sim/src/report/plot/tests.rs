@@ -195,4 +195,5 @@ fn what_is_plotted_is_a_metric_or_a_gauge() {
     for (name, _) in [&queues::LENGTHS[..], &queues::FLIGHT, &queues::BUSY].concat() {
         assert!(Row::COLUMNS.contains(&name), "{name}");
     }
+    assert!(Row::COLUMNS.contains(&bound::COLUMN));
 }

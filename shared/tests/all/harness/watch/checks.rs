@@ -52,7 +52,8 @@ impl Watch {
             assert!(!self.trained.contains(&sample.id), "{} is trained twice", sample.id);
             assert!(!self.discarded.contains(&sample.id), "{} was discarded", sample.id);
             // After a reconfiguration a sample keeps the bound it was admitted under.
-            if self.config.is_strict() && !self.reconfigured {
+            let strict = self.config.is_strict() && self.config.is_strict_at(self.widest_bound);
+            if strict && !self.reconfigured {
                 let staleness = sample.staleness_head();
                 assert!(staleness <= self.widest_bound, "strict, and {staleness} is trained");
             }
