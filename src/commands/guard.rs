@@ -17,7 +17,7 @@ use crate::{headline, source, terminal};
 /// `on_deviation = "rollback"` acts on one. Exit code 1: the run left the envelope.
 #[derive(clap::Args)]
 pub(crate) struct Args {
-    /// What `headway tune` wrote, or a configuration with [guard]
+    /// What `headway tune` wrote, or a configuration with a section `guard`
     #[arg(value_name = "TUNED|CONFIG")]
     envelope: PathBuf,
     /// The database of a live run, or what `simulate --record` wrote

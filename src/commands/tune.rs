@@ -31,7 +31,8 @@ pub(crate) struct Args {
     /// max_batch_wait_sec around their present values]
     #[arg(long, value_name = "KEY=VALUES")]
     space: Vec<String>,
-    /// Runs of whatever may be chosen, two or more [default: the scenario's]
+    /// Runs of whatever may be chosen, two or more; of few, chance hides large differences [default:
+    /// the scenario's, at least 8]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(2..=100_000))]
     replications: Option<u32>,
     /// The most runs altogether [default: a quarter of the whole grid's, at most 1600]
@@ -46,6 +47,10 @@ pub(crate) struct Args {
     output: Output,
 }
 
+/// Replications where nobody says how many: with fewer, almost everything is as good as everything
+/// else, and the least stale of it is slow.
+const LEAST: u32 = 8;
+
 /// Runs the command.
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     let Loaded { scenario, .. } = options::load(&args.scenario, &args.overrides, &[])?;
@@ -55,7 +60,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
         warnings: Diagnostics::default(),
         aim: &aim,
         axes: &space::axes(&scenario, &args.space)?,
-        replications: args.replications.unwrap_or(scenario.replications.max(2)),
+        replications: args.replications.unwrap_or(scenario.replications.max(LEAST)),
         budget: args.runs,
         window: args.window_sec.map(Span::from_secs),
         jobs: args.output.threads(),

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use headway_shared::config::tuned::Tuned;
 use headway_shared::config::{Layers, Table};
 use headway_shared::record::DECISION_VERSION;
+use headway_sim::drift;
 use headway_sim::plan::constraint::Constraint;
 use headway_sim::stats::Estimate;
 
@@ -127,6 +128,11 @@ fn keeps_constraints(name: &str, tuned: &Tuned) -> Result<(), Failure> {
         let constraint = Constraint::parse(text).map_err(|error| {
             Failure::input(format!("{name}: `subject_to`: {error}\nhelp: {}", error.help()))
         })?;
+        if drift::METRICS.iter().any(|metric| metric.name == constraint.metric) {
+            let note = format!("{name}: {text} is about ratios: tuning kept it, no guard sees it");
+            terminal::note(&note);
+            continue;
+        }
         let predicted =
             tuned.predicted.iter().find(|(metric, ..)| metric.name == constraint.metric);
         let estimate = predicted.map(|&(_, mean, half_width)| Estimate {
