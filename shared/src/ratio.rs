@@ -49,5 +49,5 @@ pub use spread::{Ends, Spread, Token, abs_diff, by_staleness, effective_share, s
 #[must_use]
 pub fn millionths(value: f64) -> Option<u32> {
     // `as` saturates.
-    (value >= 0.0).then(|| (value * 1e6 + 0.5) as u32)
+    (value >= 0.0).then_some((value * 1e6 + 0.5) as u32)
 }
