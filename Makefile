@@ -49,9 +49,10 @@ validation:
 	scripts/validation_runs.sh
 	scripts/validation_live.sh
 
-# Rewrites what tests compare with: generated pages, golden digests, the README's outputs.
+# Rewrites what tests compare with: what scenarios decide, generated pages, the README's outputs.
 # Read the difference before you commit it.
 bless: fetch
+	cargo run --release --locked --no-default-features -- check --bless
 	HEADWAY_BLESS=1 cargo test --workspace --features torch --locked
 
 bench:

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # One sweep, made by the dev and by the release binary, with one thread and with two, and once
-# again: every file must be the same, byte for byte.
+# again: every file must be the same, byte for byte. Then the whole runs of all scenarios, as accepted.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -34,3 +34,10 @@ done
 files=$(find "$out/reference" -type f | wc -l)
 [ "$files" -ge 10 ] || { echo "only $files files to compare" >&2; exit 1; }
 echo "same bytes: $files files, dev and release, 1 and 2 threads, twice"
+
+# The tests have compared the beginning of each in the dev profile with the same goldens.
+for jobs in 1 2; do
+  "$out/release" check --jobs "$jobs" >"$out/check-$jobs" || { cat "$out/check-$jobs"; exit 1; }
+done
+cmp "$out/check-1" "$out/check-2"
+"$out/dev" check scenarios/openclaw.toml

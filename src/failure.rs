@@ -8,6 +8,7 @@ use std::process::ExitCode;
 use headway_shared::config::Diagnostics;
 use headway_sim::plan::PlanError;
 use headway_sim::sweep::Misfit;
+use headway_sim::tune::TuneError;
 use headway_sim::validate::ValidateError;
 
 use crate::terminal::{self, quoted};
@@ -95,6 +96,16 @@ impl From<PlanError> for Failure {
             PlanError::Misfit(misfit) => Self::Misfit(misfit),
             PlanError::TooFew(_) | PlanError::TooMany(_) => Self::input(error),
             PlanError::Run(_) => Self::broken(error),
+        }
+    }
+}
+
+impl From<TuneError> for Failure {
+    fn from(error: TuneError) -> Self {
+        match error {
+            TuneError::Misfit(misfit) => Self::Misfit(misfit),
+            TuneError::Window(_) => Self::input(error),
+            TuneError::Run(_) => Self::broken(error),
         }
     }
 }

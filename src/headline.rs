@@ -9,14 +9,20 @@ mod calibrate;
 mod diagnosis;
 #[cfg(feature = "live")]
 mod doctor;
+mod guard;
 mod plan;
+mod tournament;
+mod tune;
 mod validate;
 
 pub(crate) use calibrate::calibrated;
 pub(crate) use diagnosis::diagnosis;
 #[cfg(feature = "live")]
 pub(crate) use doctor::doctor;
+pub(crate) use guard::guarded;
 pub(crate) use plan::plan;
+pub(crate) use tournament::tournament;
+pub(crate) use tune::tune;
 pub(crate) use validate::validation;
 
 /// How a metric is written.

@@ -1,5 +1,6 @@
 //! `headway`: predict and control off-policy staleness in asynchronous RL.
 
+mod check;
 mod commands;
 mod failure;
 mod headline;
@@ -8,6 +9,8 @@ mod live;
 mod options;
 mod outcome;
 mod progress;
+mod promotion;
+mod replay;
 mod source;
 mod steps;
 mod terminal;
@@ -18,10 +21,11 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 
 use commands::{
-    calibrate, compare, diagnose, import, plan, plot, replay, simulate, sweep, validate,
+    calibrate, check as check_command, compare, diagnose, guard, import, plan, plot, promote,
+    replay as replay_command, simulate, sweep, tournament, tune, validate,
 };
 #[cfg(feature = "live")]
-use commands::{check, doctor, environment, run};
+use commands::{doctor, environment, run};
 use failure::Failure;
 
 /// Predict and control off-policy staleness in asynchronous RL.
@@ -40,14 +44,17 @@ enum Command {
     Simulate(simulate::Args),
     Sweep(sweep::Args),
     Compare(compare::Args),
+    Tune(tune::Args),
     Plan(plan::Args),
+    Promote(promote::Args),
+    Tournament(tournament::Args),
     Plot(plot::Args),
     Calibrate(calibrate::Args),
-    Replay(replay::Args),
+    Guard(guard::Args),
+    Replay(replay_command::Args),
     Validate(validate::Args),
     Diagnose(diagnose::Args),
-    #[cfg(feature = "live")]
-    Check(check::Args),
+    Check(check_command::Args),
     Import(import::Args),
     #[cfg(feature = "live")]
     Doctor(doctor::Args),
@@ -63,14 +70,17 @@ impl Command {
             Self::Simulate(args) => simulate::run(args),
             Self::Sweep(args) => sweep::run(args),
             Self::Compare(args) => compare::run(args),
+            Self::Tune(args) => tune::run(args),
             Self::Plan(args) => plan::run(args),
+            Self::Promote(args) => promote::run(args),
+            Self::Tournament(args) => tournament::run(args),
             Self::Plot(args) => plot::run(args),
             Self::Calibrate(args) => calibrate::run(args),
-            Self::Replay(args) => replay::run(args),
+            Self::Guard(args) => guard::run(args),
+            Self::Replay(args) => replay_command::run(args),
             Self::Validate(args) => validate::run(args),
             Self::Diagnose(args) => diagnose::run(args),
-            #[cfg(feature = "live")]
-            Self::Check(args) => check::run(args),
+            Self::Check(args) => check_command::run(args),
             Self::Import(args) => import::run(args),
             #[cfg(feature = "live")]
             Self::Doctor(args) => doctor::run(args),

@@ -114,7 +114,17 @@ pub(crate) struct Loaded {
 /// Reads a scenario with what is laid over it. What is suspicious about it is said of each point of
 /// its [`Plan`](headway_sim::sweep::Plan).
 pub(crate) fn load(path: &Path, overrides: &Overrides, more: &[String]) -> Result<Loaded, Failure> {
-    let mut layers = Layers::new().toml(path.display().to_string(), read(path)?);
+    let layers = Layers::new().toml(path.display().to_string(), read(path)?);
+    lay_over(layers, path.parent().unwrap_or(Path::new(".")), overrides, more)
+}
+
+/// The same of a scenario whose text is at hand; paths in it start from `base`.
+pub(crate) fn lay_over(
+    mut layers: Layers,
+    base: &Path,
+    overrides: &Overrides,
+    more: &[String],
+) -> Result<Loaded, Failure> {
     for config in &overrides.config {
         let (name, text) = (config.display().to_string(), read(config)?);
         let is_json = config.extension().is_some_and(|extension| extension == "json");
@@ -123,7 +133,6 @@ pub(crate) fn load(path: &Path, overrides: &Overrides, more: &[String]) -> Resul
     let seed = overrides.seed.map(|seed| format!("scenario.seed={seed}"));
     layers = overrides.set.iter().chain(more).chain(&seed).fold(layers, Layers::set);
     let tree = layers.merge()?.root;
-    let base = path.parent().unwrap_or(Path::new("."));
     let (scenario, _) = Scenario::load(&layers, base)?;
     Ok(Loaded { scenario, tree })
 }

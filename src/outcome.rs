@@ -11,6 +11,8 @@ use headway_sim::report::json;
 use headway_sim::report::plot::{self, Picture};
 use headway_sim::report::results::{Kind, Results};
 use headway_sim::sweep::{Outcome, Plan, Planned, Trouble};
+use headway_sim::tournament::results::TournamentResults;
+use headway_sim::tune::results::TuneResults;
 use headway_sim::validate::Validation;
 
 use crate::failure::Failure;
@@ -116,18 +118,65 @@ pub(crate) fn save_validation(
 
 /// Stages the tables and plots of a plan and puts them in their places; says in words where.
 pub(crate) fn save_plan(
-    mut folder: Folder,
+    folder: Folder,
     to: &Path,
     results: &PlanResults,
 ) -> Result<String, Failure> {
+    let pictures = plot::draw_plan(results).map_err(Failure::broken)?;
+    save_all(folder, to, &pictures, results.files())
+}
+
+/// The same of a tournament.
+pub(crate) fn save_tournament(
+    folder: Folder,
+    to: &Path,
+    results: &TournamentResults,
+) -> Result<String, Failure> {
+    let pictures = plot::draw_tournament(results).map_err(Failure::broken)?;
+    save_all(folder, to, &pictures, results.files())
+}
+
+fn save_all(
+    mut folder: Folder,
+    to: &Path,
+    pictures: &[Picture],
+    files: io::Result<Vec<(String, Vec<u8>)>>,
+) -> Result<String, Failure> {
     let unwritable = |error: io::Error| Failure::unwritable(to, &error);
-    for picture in &plot::draw_plan(results).map_err(Failure::broken)? {
+    for picture in pictures {
         stage(&mut folder, picture).map_err(unwritable)?;
+    }
+    for (name, bytes) in files.map_err(unwritable)? {
+        folder.write(&name, &bytes).map_err(unwritable)?;
+    }
+    commit(folder, to)
+}
+
+/// Stages the tables, the plot and the tuned file of a tuning and puts them in their places; says
+/// in words where. Where nothing was chosen, an earlier tuned file goes.
+pub(crate) fn save_tune(
+    mut folder: Folder,
+    to: &Path,
+    results: &TuneResults,
+    tuned: Option<String>,
+) -> Result<String, Failure> {
+    let unwritable = |error: io::Error| Failure::unwritable(to, &error);
+    for picture in &plot::draw_tune(results).map_err(Failure::broken)? {
+        stage(&mut folder, picture).map_err(unwritable)?;
+    }
+    folder.replaces(vec![TuneResults::TUNED.into()]);
+    if let Some(text) = tuned {
+        folder.write(TuneResults::TUNED, text.as_bytes()).map_err(unwritable)?;
     }
     for (name, bytes) in results.files().map_err(unwritable)? {
         folder.write(&name, &bytes).map_err(unwritable)?;
     }
     commit(folder, to)
+}
+
+/// Says on stderr what is suspicious about a tuned configuration.
+pub(crate) fn warn_of_tune(chosen: &Planned) {
+    warn_of(std::slice::from_ref(chosen));
 }
 
 /// Says on stderr which layouts were left out of a plan and why, what is suspicious about the

@@ -24,6 +24,23 @@ pub(crate) fn open(path: &Path) -> Result<Box<dyn RunSource>, Failure> {
     Ok(Box::new(run))
 }
 
+/// The same, whatever decision version decided it.
+///
+/// # Errors
+/// As [`open`].
+pub(crate) fn open_any(path: &Path) -> Result<Box<dyn RunSource>, Failure> {
+    let unreadable = |error| Failure::unreadable(path, &error);
+    #[cfg(feature = "live")]
+    if headway_runtime::store::is_database(path).map_err(unreadable)? {
+        let run = headway_runtime::store::RecordedRun::open_any(path);
+        return Ok(Box::new(run.map_err(|error| unusable(path, &error))?));
+    }
+    let bytes = std::fs::read(path).map_err(unreadable)?;
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let run = RecordedRun::open_any(&name, bytes).map_err(|error| unusable(path, &error))?;
+    Ok(Box::new(run))
+}
+
 /// A record that turns out to be wrong while it is read.
 pub(crate) fn wrong(path: &Path, error: &SourceError) -> Failure {
     unusable(path, error)

@@ -19,6 +19,7 @@ mod all {
     #[expect(dead_code, reason = "the runtime's tests use more of it")]
     mod sglang_server;
 
+    mod check;
     mod diagnose;
     #[cfg(feature = "torch")]
     mod diagnose_live;
@@ -34,12 +35,17 @@ mod all {
     mod pages;
     mod pipe;
     mod plan;
+    mod promote;
+    mod promote_live;
     mod purity;
     mod readme;
     mod record;
+    mod replay;
     mod scenario_keys;
     mod silence;
     mod stall;
+    mod tournament;
+    mod tune;
     mod validate;
     mod wrong_configurations;
     mod wrong_input;

@@ -98,6 +98,7 @@ pub fn router(driver: DriverHandle, tokenizer: Arc<dyn Tokenizer>, options: Opti
             .route("/admin/state", get(admin::state))
             .route("/admin/ledger", get(admin::ledger))
             .route("/admin/steps", get(admin::steps))
+            .route("/admin/config", get(admin::config).post(admin::reconfigure))
             .route("/admin/publish", post(admin::publish))
             .route("/admin/pause", post(admin::pause))
             .route("/admin/resume", post(admin::resume));

@@ -16,6 +16,7 @@
 //! | [`trajectory`] | what a sample consists of, and the sequences it is trained as |
 //! | [`tokenizer`] | text to token ids and back |
 //! | [`secret`] | keys and tokens, never shown |
+//! | [`operator`] | an operator of a run elsewhere: the admin API's client |
 //! | [`doctor`] | what a live run needs, looked at before and while it runs |
 //! | [`signals`] | what SIGTERM and SIGINT do |
 //! | [`log`] | lines on stderr about what the run does |
@@ -32,6 +33,7 @@ pub mod judge;
 pub mod log;
 #[cfg(feature = "torch")]
 pub mod model;
+pub mod operator;
 pub mod secret;
 pub mod signals;
 pub mod store;

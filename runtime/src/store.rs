@@ -24,6 +24,7 @@ use std::path::{Path, PathBuf};
 use headway_shared::check::Finding;
 use headway_shared::config::Config;
 use headway_shared::core::Scheduler;
+use headway_shared::digest::Digest;
 use headway_shared::record::DECISION_VERSION;
 use headway_shared::replay::ReplayError;
 use rusqlite::{Connection, OpenFlags, OptionalExtension, params};
@@ -246,9 +247,10 @@ fn header(connection: &Connection) -> Result<Config, StoreError> {
     let damaged = || StoreError::Damaged {
         place: "the configuration in the header does not have the digest beside it".to_owned(),
     };
-    let config: Config =
-        serde_json::from_str(&value(connection, "config")?).map_err(|_| damaged())?;
-    if config.digest().to_string() != value(connection, "config_digest")? {
+    // The digest is that of the text: keys that came later have their defaults.
+    let text = value(connection, "config")?;
+    let config: Config = serde_json::from_str(&text).map_err(|_| damaged())?;
+    if Digest::of(text.as_bytes()).to_string() != value(connection, "config_digest")? {
         return Err(damaged());
     }
     Ok(config)

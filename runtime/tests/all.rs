@@ -28,6 +28,7 @@ mod all {
     mod external_trainer;
     mod garbage;
     mod given_up;
+    mod guard;
     mod hugging_face;
     mod judges;
     #[cfg(feature = "torch")]
@@ -36,10 +37,12 @@ mod all {
     mod learning_live;
     mod logs;
     mod openai_client;
+    mod operator;
     mod record;
     mod sglang;
     mod shutdown;
     mod signals;
+    mod switching;
     mod sync_modes;
     mod trajectories;
     mod trajectories_killed;

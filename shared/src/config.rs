@@ -12,6 +12,7 @@ mod bound;
 mod check;
 mod choices;
 mod diagnostic;
+pub mod edit;
 mod envelope;
 mod explain;
 mod guard;
@@ -40,7 +41,8 @@ pub use parse::{check_sections, load_config, parse_sections};
 pub use reader::{Reader, nearest};
 pub use sections::*;
 pub use settings::{
-    Api, Judge, Live, Logging, Serving, Settings, has_settings, load_live, parse_settings,
+    Api, Judge, Live, Logging, Serving, Settings, has_settings, load_guarded, load_live,
+    parse_settings,
 };
 
 #[cfg(test)]

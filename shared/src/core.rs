@@ -7,7 +7,8 @@
 //! `environment`. Judging: `judging`. Training: `output`, `training`, `late` for what is too old,
 //! `surplus` for what is too much, and `adaptive` for the bound that follows a measurement. `outcome` is where samples leave the `ledger`, and `timers` where
 //! time passes; `slab`, `queue` and `ages` are what they stand in, and `audit` recounts it all.
-//! `trajectory` is what differs where a sample is a whole session.
+//! `trajectory` is what differs where a sample is a whole session. `view` and `state_view` are what
+//! others may see.
 
 mod adaptive;
 mod admission;
@@ -29,6 +30,7 @@ mod serving;
 mod slab;
 mod stall;
 mod state;
+mod state_view;
 mod stragglers;
 mod surplus;
 mod sync;
@@ -44,4 +46,7 @@ pub use ledger::{Ledger, SampleState, Violation};
 pub use sample::{STAGES, STALENESS_PARTS, Sample, Stage};
 pub use scheduler::{Fate, Resolved, Scheduler};
 pub use stall::Stall;
+pub use state_view::{
+    Capacity, Deliberation, PublicationState, QueueState, ReplicaState, State, Syncing,
+};
 pub use view::{Gauges, ReplicaView};

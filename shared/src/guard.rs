@@ -35,6 +35,7 @@ pub const WATCHED: &[&str] = &[
 pub struct Windows {
     length: Span,
     observer: Observer,
+    began: Time,
     ends: Time,
 }
 
@@ -42,7 +43,12 @@ impl Windows {
     /// Windows of this length, one after the other from [`Time::ZERO`].
     #[must_use]
     pub fn new(config: &Config, length: Span) -> Self {
-        Self { length, observer: Observer::new(config, Span::ZERO), ends: Time::ZERO + length }
+        Self {
+            length,
+            observer: Observer::new(config, Span::ZERO),
+            began: Time::ZERO,
+            ends: Time::ZERO + length,
+        }
     }
 
     /// `scheduler` has handled `input` at `now`, and gave `actions`. A window ends with the first
@@ -77,7 +83,7 @@ impl Windows {
     /// Forgets the window: a new one begins now.
     pub fn restart(&mut self, now: Time, scheduler: &Scheduler) {
         self.observer.reset(now, scheduler);
-        self.ends = now + self.length;
+        (self.began, self.ends) = (now, now + self.length);
     }
 }
 
@@ -197,7 +203,7 @@ pub struct Found {
 pub struct Guard {
     settings: GuardSettings,
     windows: Windows,
-    /// Windows that end before this are not judged.
+    /// Windows that begin before this are not judged.
     settled: Time,
     /// By metric of the envelope: windows in a row outside.
     outside: Vec<u32>,
@@ -240,6 +246,7 @@ impl Guard {
         actions: &[Action],
         scheduler: &Scheduler,
     ) -> Option<Report> {
+        let began = self.windows.began;
         let summary = self.windows.observe(now, input, actions, scheduler);
         if unsettles(input) {
             self.settled = now + self.settings.settle;
@@ -248,7 +255,7 @@ impl Guard {
             self.windows.restart(now, scheduler);
             return None;
         }
-        self.judge(now, &summary?)
+        self.judge(began, now, &summary?)
     }
 
     /// When it wants to be told that nothing has happened; `None`: it judges no more.
@@ -259,8 +266,9 @@ impl Guard {
 
     /// Nothing has happened since, and it is `now`.
     pub fn pass(&mut self, now: Time, scheduler: &Scheduler) -> Option<Report> {
+        let began = self.windows.began;
         let summary = self.windows.pass(now, scheduler)?;
-        self.judge(now, &summary)
+        self.judge(began, now, &summary)
     }
 
     /// The configuration to go back to, once a report said so: from then on nothing is judged.
@@ -269,11 +277,11 @@ impl Guard {
         self.settings.previous.as_deref()
     }
 
-    fn judge(&mut self, at: Time, summary: &Summary) -> Option<Report> {
+    fn judge(&mut self, began: Time, at: Time, summary: &Summary) -> Option<Report> {
         if self.found.rolled_back {
             return None;
         }
-        if at < self.settled {
+        if began < self.settled {
             let report = Report { at, verdict: Verdict::Settling, readings: Vec::new() };
             return Some(self.note(report));
         }

@@ -124,6 +124,30 @@ pub enum WeightsEvent {
     },
 }
 
+/// A configuration in a record is text, as in its header: keys that come later would shift what
+/// follows them.
+mod config_as_text {
+    use serde::de::Error;
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    use crate::config::Config;
+
+    pub(super) fn serialize<S: Serializer>(config: &Config, to: S) -> Result<S::Ok, S::Error> {
+        match to.is_human_readable() {
+            true => config.serialize(to),
+            false => config.canonical_json().serialize(to),
+        }
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Box<Config>, D::Error> {
+        if from.is_human_readable() {
+            return Box::deserialize(from);
+        }
+        let text = String::deserialize(from)?;
+        serde_json::from_str(&text).map_err(D::Error::custom)
+    }
+}
+
 /// What an operator wants.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -133,7 +157,7 @@ pub enum Operator {
     /// Admit again.
     Resume,
     /// Replace the whole configuration. An invalid one changes nothing.
-    Reconfigure(Box<Config>),
+    Reconfigure(#[serde(with = "config_as_text")] Box<Config>),
     /// Publish the learner's weights as soon as no other publication is under way, and load them on
     /// every replica, whether or not it lacks them. The reply does not wait for that. Rejected
     /// where the run has ended.

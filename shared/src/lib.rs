@@ -104,6 +104,7 @@
 //! | [`record`], [`replay`], [`snapshot`] | a run as bytes, fed to a fresh core again, restored in the middle |
 //! | [`source`] | a run, live or simulated, as commands that analyse it read it |
 //! | [`check`], [`work`] | what must hold of every record: decisions, the ledger, one end for everything that starts |
+//! | [`describe`] | inputs, actions and states in words |
 //! | [`rule`] | a judge's rule: a small expression over a turn |
 //! | [`digest`] | equal digests, equal decisions |
 
@@ -112,6 +113,7 @@ pub mod backoff;
 pub mod check;
 pub mod config;
 pub mod core;
+pub mod describe;
 pub mod digest;
 pub mod guard;
 pub mod id;

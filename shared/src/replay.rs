@@ -1,4 +1,15 @@
 //! Replay: feeds the inputs of a record to a fresh core, which must decide the same.
+//!
+//! [`travel()`] goes to an instant of a run, and shows it to witnesses: [`LifeOf`] a sample, [`WhyOf`] a
+//! request.
+
+mod life;
+mod travel;
+mod why;
+
+pub use life::{Event, LifeOf};
+pub use travel::{Journey, Witness, travel};
+pub use why::WhyOf;
 
 use std::fmt;
 use std::io::Read;

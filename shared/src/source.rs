@@ -5,6 +5,7 @@ use std::error::Error;
 use crate::action::Action;
 use crate::config::Config;
 use crate::core::Scheduler;
+use crate::digest::Digest;
 use crate::id::StepId;
 use crate::input::Input;
 use crate::record::{DECISION_VERSION, RecordError};
@@ -62,6 +63,28 @@ pub trait RunSource {
     /// # Errors
     /// The record is damaged or cut short; what comes before has been given to `each`.
     fn inputs(&self, each: &mut dyn FnMut(Time, &Input)) -> Result<(), SourceError>;
+
+    /// The same, with the digest of the actions that each caused when it was recorded, where that is
+    /// known: [`Decisions::add`](crate::record::Decisions::add).
+    ///
+    /// # Errors
+    /// As [`inputs`](Self::inputs).
+    fn decided(
+        &self,
+        each: &mut dyn FnMut(Time, &Input, Option<Digest>),
+    ) -> Result<(), SourceError> {
+        self.inputs(&mut |at, input| each(at, input, None))
+    }
+
+    /// The number of the first of its inputs in the run: above 0 where older ones were trimmed.
+    fn first_input(&self) -> u64 {
+        0
+    }
+
+    /// The decision version that decided it.
+    fn decision_version(&self) -> u32 {
+        DECISION_VERSION
+    }
 
     /// What train steps reported, in the order of steps; of a simulated run nothing.
     ///

@@ -25,6 +25,7 @@ mod all {
     mod snapshots;
     mod staleness;
     mod stamps;
+    mod switching;
     mod sync_failures;
     mod sync_modes;
     mod trajectories;

@@ -65,8 +65,12 @@
 //! | [`run`] | one run: the core, the world, the observer, and the record |
 //! | [`sweep`], [`compare`] | grids, and differences in pairs |
 //! | [`plan`] | how to split GPUs over the loops |
+//! | [`tune`] | the configuration that makes a metric largest under constraints |
+//! | [`tournament`] | every gate and sync mode over the same worlds |
 //! | [`validate`] | predictions beside what recorded runs measured |
+//! | [`check`] | scenarios as regression tests: goldens, and what differs from them |
 //! | [`diagnose`] | where a run's staleness and ratios come from, and what to change |
+//! | [`guarded`] | a recorded run held to an envelope after the fact |
 //! | [`stats`] | intervals, warm-up |
 //! | [`calibrate`] | what a run measured, as numbers of a scenario |
 //! | [`report`] | tables, CSV, JSON and plots, the same bytes everywhere |
@@ -74,9 +78,11 @@
 //! | [`import`] | other systems' traces and predictions |
 
 pub mod calibrate;
+pub mod check;
 pub mod compare;
 pub mod diagnose;
 pub mod drift;
+pub mod guarded;
 pub mod import;
 pub mod kernel;
 pub mod plan;
@@ -86,5 +92,7 @@ pub mod run;
 pub mod scenario;
 pub mod stats;
 pub mod sweep;
+pub mod tournament;
+pub mod tune;
 pub mod validate;
 pub mod world;

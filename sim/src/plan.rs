@@ -10,7 +10,7 @@
 
 pub mod constraint;
 pub mod estimate;
-mod front;
+pub(crate) mod front;
 mod marginal;
 mod option;
 pub mod results;

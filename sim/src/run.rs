@@ -129,6 +129,21 @@ pub enum RunFailure {
     Record(#[from] std::io::Error),
 }
 
+impl Ended {
+    /// It in a word, as results have it.
+    #[must_use]
+    pub const fn word(&self) -> &'static str {
+        match self {
+            Self::Duration => "duration",
+            Self::Steps => "steps",
+            Self::Exhausted => "exhausted",
+            Self::Stalled(_) => "stalled",
+            Self::Failed(_) => "failed",
+            Self::MaxInputs => "max_inputs",
+        }
+    }
+}
+
 impl Silence {
     /// Whether it would have lasted for ever: nothing serves any more.
     #[must_use]

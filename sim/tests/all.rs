@@ -16,6 +16,7 @@ mod all {
     mod drift_model;
     mod drift_runs;
     mod goldens;
+    mod guard;
     mod import;
     mod live_validation;
     mod panics;
@@ -30,8 +31,10 @@ mod all {
     mod samplers;
     mod synthetic_trace;
     mod theory;
+    mod tournament;
     mod trajectories;
     mod troubles;
+    mod tune;
     mod validate;
     mod validation;
     mod verl_fully_async;

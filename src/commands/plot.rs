@@ -6,6 +6,8 @@ use headway_sim::plan::results::PlanResults;
 use headway_sim::report::folder::Folder;
 use headway_sim::report::plot;
 use headway_sim::report::results::Results;
+use headway_sim::tournament::results::TournamentResults;
+use headway_sim::tune::results::TuneResults;
 
 use crate::failure::Failure;
 use crate::{outcome, steps, terminal};
@@ -23,13 +25,17 @@ pub(crate) struct Args {
 /// Runs the command.
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     let unreadable = |error| {
-        let help = "name a folder that `headway sweep`, `simulate`, `plan` or `run` wrote";
+        let help = "name a folder that `headway sweep`, `simulate`, `tune`, `plan`, `tournament` or `run` wrote";
         Failure::input(format!("{error}\nhelp: {help}"))
     };
     let pictures = if let Some(kinds) = steps::read(&args.dir)? {
         plot::draw_learning(&kinds).map(|picture| vec![picture])
     } else if let Some(plan) = PlanResults::read(&args.dir).map_err(unreadable)? {
         plot::draw_plan(&plan)
+    } else if let Some(tune) = TuneResults::read(&args.dir).map_err(unreadable)? {
+        plot::draw_tune(&tune)
+    } else if let Some(played) = TournamentResults::read(&args.dir).map_err(unreadable)? {
+        plot::draw_tournament(&played)
     } else {
         plot::draw(&Results::read(&args.dir).map_err(unreadable)?)
     };

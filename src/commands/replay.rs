@@ -6,19 +6,52 @@ use std::path::PathBuf;
 
 use headway_shared::record::Reader;
 use headway_shared::replay::{ReplayError, replay};
+use headway_shared::time::Span;
 
 use crate::failure::Failure;
+use crate::options::Form;
+use crate::replay::{Questions, answer, time};
 use crate::terminal;
 
-/// Feed a recorded run through the core again and compare every decision
+/// What can be done with a run that this build cannot verify.
+const OTHER_VERSION: &str = "verify it with a build of that decision version; --state, --explain and \
+                             --why read it all the same, and say from where on this build decides \
+                             otherwise";
+
+/// Feed a recorded run through the core again and compare every decision; look back into it
+///
+/// With a question, the run goes up to --until (else to its end), and the answer is what the core held
+/// or decided there. Exit code 1: the core decides otherwise than the record says.
 #[derive(clap::Args)]
 pub(crate) struct Args {
     /// The record, as `simulate --record` writes it, or the database of a live run
     record: PathBuf,
+    /// Go up to this instant since the run's start: seconds, or 90s, 5m, 1.5h, 2d
+    #[arg(long, value_name = "TIME", value_parser = time)]
+    until: Option<Span>,
+    /// Show versions, the gate with its numbers, queues, and the ledger at that instant
+    #[arg(long)]
+    state: bool,
+    /// Show the life of a sample, a number: its stages, versions, staleness, and what became of it
+    #[arg(long, value_name = "SAMPLE")]
+    explain: Option<u64>,
+    /// Show why a request, a number, was refused, held or started
+    #[arg(long, value_name = "REQUEST")]
+    why: Option<u64>,
+    /// What is written to stdout; JSON holds the state if no question is asked
+    #[arg(long, value_enum, default_value_t = Form::Table)]
+    format: Form,
 }
 
 /// Runs the command.
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
+    let Args { until, state, explain, why, .. } = *args;
+    let asked = state || explain.is_some() || why.is_some();
+    if asked || until.is_some() || args.format == Form::Json {
+        let state = state || (!asked && args.format == Form::Json);
+        let questions = Questions { until, state, explain, why };
+        return answer(&args.record, &questions, args.format);
+    }
     let path = args.record.display();
     let unreadable = |error| {
         let help = "name a record that `headway simulate --record` or a live run wrote";
@@ -40,9 +73,10 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
              decisions (digest {})\n",
             report.decisions.inputs, report.end, report.decisions.digest
         )),
-        Err(error @ (ReplayError::Record(_) | ReplayError::OtherDecisions { .. })) => {
-            Err(unreadable(error.to_string()))
+        Err(error @ ReplayError::OtherDecisions { .. }) => {
+            Err(Failure::input(format!("{path}: {error}\nhelp: {OTHER_VERSION}")))
         }
+        Err(error @ ReplayError::Record(_)) => Err(unreadable(error.to_string())),
         Err(error) => Err(Failure::broken(format!("{path}: {error}"))),
     }
 }
@@ -56,6 +90,7 @@ mod database {
     use headway_shared::record::DECISION_VERSION;
     use headway_shared::replay::ReplayReport;
 
+    use super::OTHER_VERSION;
     use crate::failure::Failure;
     use crate::terminal;
 
@@ -71,9 +106,10 @@ mod database {
                 for (stretch, report) in replayed {
                     terminal::data(&replayed_line(record, stretch, report))?;
                 }
-                let help = "verify it with a build of one of these decision versions";
-                let none =
-                    || Failure::input(format!("{path}: no input could be verified\nhelp: {help}"));
+                let none = || {
+                    let what = "no input could be verified";
+                    Failure::input(format!("{path}: {what}\nhelp: {OTHER_VERSION}"))
+                };
                 verified.then_some(true).ok_or_else(none)
             }
             Err(StoreError::Replay(error)) => Err(Failure::broken(format!("{path}: {error}"))),

@@ -15,11 +15,13 @@ use crate::all::sglang_server::SglangServer;
 use crate::all::support::{headway, live, run, stderr, succeed};
 
 const KEY: &str = "the-key-that-is-never-shown";
+/// The admin token of every run here.
+pub(crate) const OPERATOR: &str = "the-operator-is-never-shown-either";
 /// A test that waits longer has failed.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A folder with the users' files and the directory of the served model.
-fn folder() -> tempfile::TempDir {
+pub(crate) fn folder() -> tempfile::TempDir {
     let dir = tempfile::tempdir().unwrap();
     for name in ["config.toml", "settings.json"] {
         fs::copy(live(name), dir.path().join(name)).unwrap();
@@ -32,7 +34,7 @@ fn folder() -> tempfile::TempDir {
 const FILES: [&str; 5] = ["run", "--config", "config.toml", "--settings", "settings.json"];
 
 /// Ends the process with the test.
-struct Process(Child);
+pub(crate) struct Process(Child);
 
 impl Drop for Process {
     fn drop(&mut self) {
@@ -42,12 +44,16 @@ impl Drop for Process {
 }
 
 /// Starts the run; the address that it serves at.
-fn start(dir: &Path, engine: &str) -> (Process, String, BufReader<std::process::ChildStderr>) {
+pub(crate) fn start(
+    dir: &Path,
+    engine: &str,
+) -> (Process, String, BufReader<std::process::ChildStderr>) {
     let child = headway(dir)
         .args(FILES)
         .args(["--set", "policy_serving.port=0"])
         .args(["--set", &format!("api.base_url={engine}/v1")])
         .env("JUDGE_API_KEY", KEY)
+        .env("HEADWAY_ADMIN_TOKEN", OPERATOR)
         .stdout(Stdio::null())
         .stderr(Stdio::piped())
         .spawn();
@@ -143,7 +149,7 @@ async fn the_users_files_serve_judge_and_train_and_the_record_replays() {
     let (status, said) = tokio::time::timeout(PATIENCE, ended).await.unwrap().unwrap();
     assert!(status.success(), "{said}");
     assert!(said.contains("2 steps, 32 samples trained"), "{said}");
-    assert!(!said.contains(KEY));
+    assert!(!said.contains(KEY) && !said.contains(OPERATOR));
     let replayed = succeed(dir.path(), &["replay", "run.db"]);
     assert!(replayed.contains("inputs"), "{replayed}");
 }

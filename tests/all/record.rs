@@ -106,12 +106,3 @@ fn the_database_of_a_live_run_is_checked_and_what_is_wrong_is_named() {
         assert!(stderr(&output).contains("help: "), "{}", stderr(&output));
     }
 }
-
-#[test]
-fn a_scenario_is_not_checked_yet() {
-    let dir = tempfile::tempdir().unwrap();
-    let output = run(dir.path(), &["check", small().to_str().unwrap()]);
-    assert_eq!(output.status.code(), Some(2));
-    let said = stderr(&output);
-    assert!(said.contains("scenarios are not checked yet\nhelp: simulate it with"), "{said}");
-}

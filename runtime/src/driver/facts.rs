@@ -41,6 +41,8 @@ impl Driver {
                 self.operators.push_back(Some(asker));
                 self.feed(&Input::Operator(operator));
             }
+            Wish::Reconfigure(reconfiguration) => self.reconfigure(*reconfiguration),
+            Wish::InForce(asker) => drop(asker.send(self.in_force())),
             Wish::Summary(asker) => {
                 let summary = self.observer.summary(self.clock.now(), &self.scheduler);
                 let _ = asker.send(summary);

@@ -59,6 +59,8 @@ impl Driver {
         if let Some(previous) = self.guard.as_ref().and_then(Guard::previous) {
             let previous = Box::new(previous.clone());
             self.operate(Operator::Reconfigure(previous));
+            // The envelope is not of this configuration: whoever asks what is in force gets none.
+            self.options.guard = None;
         }
     }
 }

@@ -45,7 +45,7 @@ impl DriverHandle {
         let _ = self.wishes.send(Wish::SessionDone(name)).await;
     }
 
-    /// Pauses, resumes or reconfigures; returns when that is on disk.
+    /// Pauses, resumes or publishes; returns when that is on disk.
     pub async fn operate(&self, operator: Operator) -> Option<OperatorReply> {
         let (asker, reply) = oneshot::channel();
         self.wishes.send(Wish::Operator(operator, asker)).await.ok()?;

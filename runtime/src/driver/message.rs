@@ -14,6 +14,7 @@ use tokio::sync::{mpsc, oneshot};
 
 use super::kept::Kept;
 use super::narrator::StepSummary;
+use super::reconfigure::{InForce, Reconfiguration};
 use crate::engine::{EngineEvent, Sampling, Token};
 use crate::judge::{Trouble, Verdict};
 use crate::store::Question;
@@ -85,6 +86,10 @@ pub(crate) enum Wish {
     SessionDone(String),
     /// An operator wants something.
     Operator(Operator, oneshot::Sender<OperatorReply>),
+    /// An operator hands over a configuration.
+    Reconfigure(Box<Reconfiguration>),
+    /// Someone wants to know what is in force.
+    InForce(oneshot::Sender<InForce>),
     /// Someone wants the metrics.
     Summary(oneshot::Sender<Summary>),
     /// Someone wants the newest steps.

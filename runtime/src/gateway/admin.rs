@@ -1,5 +1,7 @@
 //! What an operator sees and does. Off unless a token is set.
 
+mod config;
+
 use std::sync::Arc;
 
 use axum::Json;
@@ -14,6 +16,8 @@ use serde_json::{Map, Value, json};
 use super::Gate;
 use super::error::ApiError;
 use crate::driver::LOGPROB_DIFF;
+
+pub(super) use config::{config, reconfigure};
 
 type Answer = Result<Json<Value>, ApiError>;
 

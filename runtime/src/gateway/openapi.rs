@@ -28,6 +28,11 @@ pub(super) fn description(has_trainer: bool) -> Value {
             "/admin/state": {"get": simple("What is where, now.", "admin_token")},
             "/admin/ledger": {"get": simple("Every counter of requests and samples.", "admin_token")},
             "/admin/steps": {"get": simple("The newest train steps.", "admin_token")},
+            "/admin/config": {
+                "get": simple("The configuration in force, as TOML: every scheduling key, and \
+                    [guard] where there is one.", "admin_token"),
+                "post": reconfigure(),
+            },
             "/admin/publish": {"post": simple("Publish weights now and load them on every \
                 replica; answered before that is done.", "admin_token")},
             "/admin/pause": {"post": simple("Admit nothing until resumed (503).", "admin_token")},
@@ -76,6 +81,28 @@ fn simple(about: &str, key: &str) -> Value {
         "responses": {
             "200": response("Done."),
             "401": failure("No key, or a wrong one."),
+        },
+    })
+}
+
+fn reconfigure() -> Value {
+    json!({
+        "summary": "Another configuration from now on; answered when that is on disk. An invalid one \
+            changes nothing.",
+        "security": [{"admin_token": []}],
+        "parameters": [{
+            "name": "dry_run", "in": "query", "schema": {"type": "boolean", "default": false},
+            "description": "Say what would change, and change nothing.",
+        }],
+        "requestBody": {"required": true, "content": {"application/toml": {
+            "schema": {"type": "string", "description": "The scheduling sections, whole: keys that \
+                are absent have their defaults. Without [guard] there is no guard any more."},
+        }}},
+        "responses": {
+            "200": response("{applied, changed: [{key, old, new, effect}]}: what changes when."),
+            "400": failure("It is invalid, or changes what only a restart can change."),
+            "401": failure("No key, or a wrong one."),
+            "503": failure("The run is ending."),
         },
     })
 }

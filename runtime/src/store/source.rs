@@ -4,9 +4,11 @@ use std::path::{Path, PathBuf};
 
 use headway_shared::config::Config;
 use headway_shared::core::Scheduler;
+use headway_shared::digest::Digest;
 use headway_shared::id::StepId;
 use headway_shared::input::Input;
 use headway_shared::replay::{ReplayError, Replayer};
+use headway_shared::snapshot;
 use headway_shared::source::{Reported, RunSource, SourceError};
 use headway_shared::time::Time;
 use rusqlite::Connection;
@@ -31,14 +33,24 @@ impl RecordedRun {
     /// It is no record that this build can read; [`StoreError::OtherDecisions`] where another
     /// decision version has decided its last inputs.
     pub fn open(path: &Path) -> Result<Self, StoreError> {
+        let run = Self::open_any(path)?;
+        if !run.stretch.is_ours() {
+            let found = run.stretch.decision_version.to_string();
+            return Err(StoreError::OtherDecisions { found });
+        }
+        Ok(run)
+    }
+
+    /// The same, whatever decision version decided its last inputs: what this build decides on them
+    /// need not be what was decided.
+    ///
+    /// # Errors
+    /// It is no record that this build can read.
+    pub fn open_any(path: &Path) -> Result<Self, StoreError> {
         let (connection, config) = open_to_read(path)?;
         let transaction = connection.unchecked_transaction()?;
         let none = || StoreError::Damaged { place: "it has no inputs".to_owned() };
         let stretch = stretches(&transaction)?.pop().ok_or_else(none)?;
-        if !stretch.is_ours() {
-            let found = stretch.decision_version.to_string();
-            return Err(StoreError::OtherDecisions { found });
-        }
         let first = restored(&transaction, &stretch)?;
         let config = first.map_or(config, |core| core.config().clone());
         Ok(Self { path: path.to_owned(), stretch, config })
@@ -55,7 +67,12 @@ impl RecordedRun {
 fn restored(connection: &Connection, stretch: &Stretch) -> Result<Option<Scheduler>, StoreError> {
     let first = first_snapshot(connection, stretch)?;
     let restore = |inputs, bytes: &[u8]| -> Result<Scheduler, ReplayError> {
-        Ok(Replayer::restore(bytes, inputs)?.into_scheduler())
+        match stretch.is_ours() {
+            true => Ok(Replayer::restore(bytes, inputs)?.into_scheduler()),
+            false => {
+                snapshot::facts(bytes).map_err(|error| ReplayError::Snapshot { inputs, error })
+            }
+        }
     };
     Ok(first.map(|first| restore(first.inputs, &first.core)).transpose()?)
 }
@@ -76,12 +93,27 @@ impl RunSource for RecordedRun {
     }
 
     fn inputs(&self, each: &mut dyn FnMut(Time, &Input)) -> Result<(), SourceError> {
+        self.decided(&mut |at, input, _| each(at, input))
+    }
+
+    fn decided(
+        &self,
+        each: &mut dyn FnMut(Time, &Input, Option<Digest>),
+    ) -> Result<(), SourceError> {
         let (connection, _) = open_to_read(&self.path).map_err(other)?;
         let read = read::inputs_of(&connection, self.stretch.from..self.stretch.to, |stored| {
-            each(stored.at, &stored.input);
+            each(stored.at, &stored.input, Some(stored.actions));
             Ok(())
         });
         read.map_err(other)
+    }
+
+    fn first_input(&self) -> u64 {
+        self.stretch.from
+    }
+
+    fn decision_version(&self) -> u32 {
+        self.stretch.decision_version
     }
 
     fn reported(&self) -> Result<Vec<Reported>, SourceError> {

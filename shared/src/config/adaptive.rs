@@ -1,16 +1,14 @@
 //! `[policy_training.adaptive]`, and the form of a configuration that may lack it.
 
-use serde::de::Deserializer;
 use serde::ser::{SerializeStruct, Serializer};
 use serde::{Deserialize, Serialize};
 
 use super::choices::Signal;
-use super::sections::{
-    Config, EnvironmentHosting, MILLION, PolicyServing, PolicyTraining, Queues, RewardJudging,
-};
+use super::sections::{Config, MILLION};
 
 /// `[policy_training.adaptive]`: η follows a measured signal between two limits.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
 pub struct Adaptive {
     /// What it follows.
     pub signal: Signal,
@@ -76,32 +74,5 @@ impl Serialize for Config {
             sections.serialize_field(SECTIONS[5], &self.adaptive)?;
         }
         sections.end()
-    }
-}
-
-/// The sections, as text or bytes hold them.
-#[derive(Deserialize)]
-#[serde(rename = "Config")]
-struct Sections {
-    policy_serving: PolicyServing,
-    environment_hosting: EnvironmentHosting,
-    reward_judging: RewardJudging,
-    policy_training: PolicyTraining,
-    queue: Queues,
-    #[serde(rename = "policy_training.adaptive", default)]
-    adaptive: Adaptive,
-}
-
-impl<'de> Deserialize<'de> for Config {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let sections = Sections::deserialize(deserializer)?;
-        Ok(Self {
-            policy_serving: sections.policy_serving,
-            environment_hosting: sections.environment_hosting,
-            reward_judging: sections.reward_judging,
-            policy_training: sections.policy_training,
-            queue: sections.queue,
-            adaptive: sections.adaptive,
-        })
     }
 }

@@ -16,6 +16,7 @@ pub(crate) const MILLION: u32 = 1_000_000;
 
 /// `[policy_serving]`
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
 pub struct PolicyServing {
     /// The serving engine (live only).
     pub engine: String,
@@ -57,6 +58,7 @@ pub struct PolicyServing {
 
 /// `[environment_hosting]`
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
 pub struct EnvironmentHosting {
     /// How many environments there are; 0: no limit.
     pub max_envs: u32,
@@ -72,6 +74,7 @@ pub struct EnvironmentHosting {
 
 /// `[reward_judging]`
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
 pub struct RewardJudging {
     /// The [rule](crate::rule) that judges (live only); empty: the endpoint of `settings.json`.
     pub rule: String,
@@ -105,6 +108,7 @@ pub struct RewardJudging {
 
 /// `[policy_training]`
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
 pub struct PolicyTraining {
     /// The training engine (live only).
     pub engine: String,
@@ -171,6 +175,7 @@ pub struct PolicyTraining {
 
 /// One of the two queues of `[queue]`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
 pub struct Queue {
     /// How many samples it holds.
     pub max_size: u32,
@@ -182,6 +187,7 @@ pub struct Queue {
 
 /// `[queue]`
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
 pub struct Queues {
     /// Generated, not yet judged.
     pub rollout: Queue,
@@ -190,7 +196,8 @@ pub struct Queues {
 }
 
 /// The whole configuration of a run.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(default, deny_unknown_fields)]
 pub struct Config {
     /// `[policy_serving]`
     pub policy_serving: PolicyServing,
@@ -203,6 +210,7 @@ pub struct Config {
     /// `[queue]`
     pub queue: Queues,
     /// `[policy_training.adaptive]`
+    #[serde(rename = "policy_training.adaptive")]
     pub adaptive: Adaptive,
 }
 

@@ -105,6 +105,30 @@ pub fn load_live(layers: &Layers) -> Result<Live, Diagnostics> {
     document.finish().map(|warnings| Live { config, settings, guard, warnings })
 }
 
+/// Reads the scheduling sections and `[guard]`, as a configuration is promoted. `others`: sections
+/// of `settings.json` may stand beside them, and are not looked at.
+///
+/// # Errors
+/// Everything that is wrong with them.
+pub fn load_guarded(
+    layers: &Layers,
+    others: bool,
+) -> Result<(Config, Option<GuardSettings>, Diagnostics), Diagnostics> {
+    let document = layers.merge()?;
+    let mut root = document.reader();
+    let config = parse_sections(&mut root);
+    let guard = GuardSettings::read(&mut root, &config);
+    if others {
+        // Asked for, so that they are known.
+        for section in SECTIONS {
+            let _ = root.node(section);
+        }
+    }
+    root.finish();
+    check_sections(&document, &config);
+    document.finish().map(|warnings| (config, guard, warnings))
+}
+
 /// The sections of `settings.json`.
 const SECTIONS: [&str; 5] = ["api", "serving", "training", "judge", "logging"];
 

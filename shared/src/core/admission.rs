@@ -22,8 +22,16 @@ pub(super) fn reserves(queue: &Queue) -> bool {
 
 impl Scheduler {
     pub(super) fn handle_request(&mut self, request: &Request) {
+        match self.arrive(request) {
+            Some(turn) => self.decide(turn),
+            None => self.ignore(),
+        }
+    }
+
+    /// A new turn, before it is decided; `None`: the request is there already.
+    pub(super) fn arrive(&mut self, request: &Request) -> Option<Slot> {
         if self.turn_of.get(request.request.0).is_some() {
-            return self.ignore();
+            return None;
         }
         let session = self.open_session(request.session);
         self.deliver_state(session);
@@ -58,19 +66,21 @@ impl Scheduler {
         });
         self.turn_of.insert(request.request.0, turn);
         self.sessions[session].turns += 1;
-        self.decide(turn);
+        Some(turn)
+    }
+
+    /// Where a new turn may start, or why it may not.
+    pub(super) fn verdict(&mut self, slot: Slot) -> Result<usize, Refusal> {
+        if let Some(reason) = self.hopeless(slot) {
+            return Err(reason);
+        }
+        self.take_seat(slot);
+        if self.must_queue(slot) { Err(Refusal::Stale) } else { self.find_replica(slot) }
     }
 
     /// Starts a new turn, or refuses or holds it.
     fn decide(&mut self, slot: Slot) {
-        let verdict = match self.hopeless(slot) {
-            Some(reason) => Err(reason),
-            None => {
-                self.take_seat(slot);
-                if self.must_queue(slot) { Err(Refusal::Stale) } else { self.find_replica(slot) }
-            }
-        };
-        let reason = match verdict {
+        let reason = match self.verdict(slot) {
             Ok(replica) => return self.start_turn(slot, replica),
             Err(reason) => reason,
         };
@@ -110,7 +120,7 @@ impl Scheduler {
     }
 
     /// Others wait for a place already: a turn that needs one waits behind them.
-    fn must_queue(&self, slot: Slot) -> bool {
+    pub(super) fn must_queue(&self, slot: Slot) -> bool {
         !self.held.is_empty() && self.needs_place(slot)
     }
 
@@ -140,7 +150,7 @@ impl Scheduler {
             || !self.replicas.iter().any(|replica| replica.open())
     }
 
-    fn gate_window_closed(&self) -> bool {
+    pub(super) fn gate_window_closed(&self) -> bool {
         let batch = i64::from(self.config.policy_training.batch_size);
         self.gate.window_closed(i64::from(self.output.entries), batch)
     }
@@ -213,7 +223,7 @@ impl Scheduler {
 
     /// A sample with these weights would be discarded as soon as it is admitted: not every gate
     /// looks at the publish lag.
-    fn born_too_old(&self, deploy: DeployVersion) -> bool {
+    pub(super) fn born_too_old(&self, deploy: DeployVersion) -> bool {
         self.learner.publish_lag_of(deploy).is_some_and(|lag| lag > self.limits().lowest())
     }
 

@@ -181,6 +181,18 @@ impl Gate {
         }
     }
 
+    /// What a rule that counts for itself has counted, and what it allowed before the first step.
+    pub(crate) fn own_counts(&self) -> Option<(i64, i64)> {
+        match self {
+            Self::Areal(areal) => Some((areal.counted(), 0)),
+            Self::Verl(verl) => Some(verl.counts()),
+            Self::Roll(roll) => Some(roll.counts()),
+            Self::Skyrl(skyrl) => Some((skyrl.counted(), 0)),
+            Self::PipelineRl(pipeline) => Some(pipeline.counts()),
+            _ => None,
+        }
+    }
+
     /// The gate answers 503, whatever the capacity.
     pub(crate) fn window_closed(&self, ready: i64, batch: i64) -> bool {
         matches!(self, Self::Openclaw) && openclaw::window_closed(ready, batch)

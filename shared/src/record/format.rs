@@ -85,8 +85,10 @@ impl Header {
 impl StoredHeader {
     /// `None` if the configuration is not one of this build.
     pub(super) fn restore(self) -> Option<Header> {
+        // The digest is that of the text: keys that came later have their defaults, and a key that this
+        // build does not know is an error.
         let config: Config = serde_json::from_str(&self.config).ok()?;
-        (config.digest() == self.config_digest).then_some(Header {
+        (Digest::of(self.config.as_bytes()) == self.config_digest).then_some(Header {
             decision_version: self.decision_version,
             scenario: self.scenario,
             scenario_digest: self.scenario_digest,
@@ -160,4 +162,42 @@ pub enum RecordError {
         /// Which entry.
         entry: u64,
     },
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::input::Operator;
+
+    #[test]
+    fn a_configuration_without_keys_that_came_later_is_read_and_one_with_later_keys_is_not() {
+        let header = Header::new("any", Digest::new(), 1, 0, &Config::default());
+        let stored = |config: String| StoredHeader {
+            config_digest: Digest::of(config.as_bytes()),
+            config,
+            ..header.store()
+        };
+        let text = Config::default().canonical_json();
+        let key = "\"publish_interval\":1,";
+        assert!(text.contains(key), "{text}");
+        assert_eq!(stored(text.replace(key, "")).restore(), Some(header.clone()));
+        let later = text.replace(key, &format!("{key}\"of_tomorrow\":1,"));
+        assert_eq!(stored(later).restore(), None);
+        let changed = StoredHeader { config_digest: Digest::new(), ..stored(text) };
+        assert_eq!(changed.restore(), None);
+    }
+
+    #[test]
+    fn a_reconfiguration_is_text_in_a_record_and_an_object_in_a_database() {
+        let mut config = Config::default();
+        config.policy_training.batch_size = 7;
+        let input = Input::Operator(Operator::Reconfigure(Box::new(config.clone())));
+        let bytes = postcard::to_stdvec(&input).unwrap();
+        let text = config.canonical_json();
+        assert!(bytes.windows(text.len()).any(|window| window == text.as_bytes()));
+        assert_eq!(postcard::from_bytes::<Input>(&bytes).unwrap(), input);
+        let json = serde_json::to_string(&input).unwrap();
+        assert!(json.contains("{\"policy_serving\":{"), "{json}");
+        assert_eq!(serde_json::from_str::<Input>(&json).unwrap(), input);
+    }
 }

@@ -3,6 +3,7 @@
 use super::{DECISION_VERSION, Entry, Header, Reader};
 use crate::config::Config;
 use crate::core::Scheduler;
+use crate::digest::Digest;
 use crate::input::Input;
 use crate::source::{Reported, RunSource, SourceError};
 use crate::time::Time;
@@ -21,11 +22,21 @@ impl RecordedRun {
     /// # Errors
     /// It is no record, or one of a core that may decide otherwise.
     pub fn open(name: &str, bytes: Vec<u8>) -> Result<Self, SourceError> {
-        let header = Reader::open(&bytes[..])?.header().clone();
-        match header.decision_version {
-            DECISION_VERSION => Ok(Self { name: name.to_owned(), bytes, header }),
+        let run = Self::open_any(name, bytes)?;
+        match run.header.decision_version {
+            DECISION_VERSION => Ok(run),
             found => Err(SourceError::OtherDecisions { found }),
         }
+    }
+
+    /// The same of a record of any decision version: what this build decides on its inputs need not
+    /// be what was decided.
+    ///
+    /// # Errors
+    /// It is no record.
+    pub fn open_any(name: &str, bytes: Vec<u8>) -> Result<Self, SourceError> {
+        let header = Reader::open(&bytes[..])?.header().clone();
+        Ok(Self { name: name.to_owned(), bytes, header })
     }
 
     /// What the record is of.
@@ -49,12 +60,23 @@ impl RunSource for RecordedRun {
     }
 
     fn inputs(&self, each: &mut dyn FnMut(Time, &Input)) -> Result<(), SourceError> {
+        self.decided(&mut |at, input, _| each(at, input))
+    }
+
+    fn decided(
+        &self,
+        each: &mut dyn FnMut(Time, &Input, Option<Digest>),
+    ) -> Result<(), SourceError> {
         for entry in Reader::open(&self.bytes[..])? {
-            if let Entry::Input { at, input, .. } = entry? {
-                each(at, &input);
+            if let Entry::Input { at, input, actions } = entry? {
+                each(at, &input, Some(actions));
             }
         }
         Ok(())
+    }
+
+    fn decision_version(&self) -> u32 {
+        self.header.decision_version
     }
 
     /// A simulated learner computes no loss: there is nothing to report.
@@ -67,7 +89,6 @@ impl RunSource for RecordedRun {
 mod tests {
     use super::super::format::{Check, FORMAT_VERSION, MAGIC};
     use super::*;
-    use crate::digest::Digest;
 
     #[test]
     fn a_run_of_another_decision_version_is_not_read() {

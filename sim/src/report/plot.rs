@@ -17,6 +17,8 @@ mod refusals;
 mod staleness;
 mod theme;
 mod throughput;
+mod tournament;
+mod tune;
 mod validation;
 
 use std::convert::Infallible;
@@ -30,6 +32,8 @@ pub use validation::draw_validation;
 
 use super::results::{Kind, Results};
 use crate::plan::results::PlanResults;
+use crate::tournament::results::TournamentResults;
+use crate::tune::results::TuneResults;
 use curve::Curve;
 
 /// Why a picture could not be drawn.
@@ -82,6 +86,28 @@ pub fn draw(results: &Results) -> Result<Vec<Picture>, PlotError> {
 /// A picture could not be laid out or encoded.
 pub fn draw_plan(plan: &PlanResults) -> Result<Vec<Picture>, PlotError> {
     Ok(vec![plan::front(plan)?, plan::idle(plan)?])
+}
+
+/// Draws the plot of a tuning: what is maximised against staleness.
+///
+/// # Errors
+/// The picture could not be laid out or encoded.
+pub fn draw_tune(tune: &TuneResults) -> Result<Vec<Picture>, PlotError> {
+    Ok(vec![tune::front(tune)?])
+}
+
+/// Draws the plots of a tournament: for each workload the front of throughput against staleness, by
+/// sync mode, and every gate beside it.
+///
+/// # Errors
+/// A picture could not be laid out or encoded.
+pub fn draw_tournament(results: &TournamentResults) -> Result<Vec<Picture>, PlotError> {
+    let mut pictures = Vec::new();
+    for workload in &results.meta.workloads {
+        pictures.push(tournament::front(results, workload)?);
+        pictures.push(tournament::gates(results, workload)?);
+    }
+    Ok(pictures)
 }
 
 #[cfg(test)]

@@ -60,7 +60,8 @@ pub fn parse(
 /// An expression is malformed, names no scheduling key, or gives one a value that it cannot have;
 /// or two expressions are about one key.
 pub fn parse_space(expressions: &[String]) -> Result<Vec<Axis>, Diagnostics> {
-    read(("--space", usize::MAX), overlap, expressions, |expression| expression.scheduling_axis())
+    let axis = |expression: &Expression<'_>| expression.scheduling_axis();
+    read(("--space", usize::MAX), overlap, expressions, axis)
 }
 
 fn read(

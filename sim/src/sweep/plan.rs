@@ -12,7 +12,7 @@ use super::{Axis, grid, replicate, warm_up};
 use crate::drift::Model;
 use crate::report::results::{Kind, Meta, Results};
 use crate::report::tables::{Point, Replicated, tabulate};
-use crate::run::{Ended, RunFailure, RunOptions, RunResult, simulate};
+use crate::run::{RunFailure, RunOptions, RunResult, simulate};
 use crate::scenario::Scenario;
 
 /// Distance of the rows of a series; a long run makes it longer.
@@ -216,7 +216,7 @@ impl Plan {
                 }
                 let RunResult { summary, digest, ended, course, warm, drift, .. } = result;
                 courses.extend(warm.then_some(course));
-                let run = Replicated { summary, drift, digest, ended: word(&ended) };
+                let run = Replicated { summary, drift, digest, ended: ended.word() };
                 point.runs.push((replication, run));
             }
             if let Some(what) = warm_up::too_short(&courses) {
@@ -245,15 +245,4 @@ fn fitting(axes: &[Axis], points: &[Planned]) -> Option<String> {
     };
     let values: Vec<String> = points.iter().map(value).collect::<Option<_>>()?;
     (!values.is_empty()).then(|| format!("{key}={}", values.join(",")))
-}
-
-const fn word(ended: &Ended) -> &'static str {
-    match ended {
-        Ended::Duration => "duration",
-        Ended::Steps => "steps",
-        Ended::Exhausted => "exhausted",
-        Ended::Stalled(_) => "stalled",
-        Ended::Failed(_) => "failed",
-        Ended::MaxInputs => "max_inputs",
-    }
 }

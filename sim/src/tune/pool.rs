@@ -3,11 +3,11 @@
 use super::aim::{Aim, STALENESS};
 use super::space::{self, Spot};
 use super::{Task, TuneError};
+use crate::plan::constraint::Constraint;
 use crate::report::tables::Replicated;
-use crate::run::{RunOptions, simulate};
+use crate::run::{RunFailure, RunOptions, simulate};
 use crate::stats::{Estimate, estimate, paired_difference};
 use crate::sweep::{Misfit, Planned, Progress, RunError, caught, replicate, wrong_with};
-use crate::run::{Ended, RunFailure};
 
 /// A combination that was tried.
 #[derive(Clone, Debug)]
@@ -88,6 +88,16 @@ impl Candidate {
         paired_difference(&from, &to)
     }
 
+    /// Whether its runs took the same decisions and came to the same, as far as both were run: no
+    /// decision reads the correction, but ratios do.
+    pub(super) fn acts_as(&self, other: &Self) -> bool {
+        let mut both = self.runs.iter().zip(&other.runs);
+        let same = |(one, other): (&Replicated, &Replicated)| {
+            one.digest == other.digest && one.summary == other.summary
+        };
+        self.runs.len().min(other.runs.len()) >= LEAST && both.all(same)
+    }
+
     /// How far its means are from keeping every constraint, as a sum of shares of the limits.
     pub(super) fn breach(&self, aim: &Aim, most: usize) -> f64 {
         let of = |metric: &str| self.mean_of(metric, most);
@@ -117,7 +127,7 @@ impl Candidate {
 }
 
 /// A strict limit that is met exactly is broken by next to nothing, but broken.
-fn breach(kept: &crate::plan::constraint::Constraint, value: Option<Estimate>) -> f64 {
+fn breach(kept: &Constraint, value: Option<Estimate>) -> f64 {
     let breach = kept.breach(value);
     if breach == 0.0 && !kept.is_kept(value) { f64::MIN_POSITIVE } else { breach }
 }
@@ -216,7 +226,8 @@ impl<'a> Pool<'a> {
     pub(super) fn cost(&self, places: &[usize], replications: usize) -> u64 {
         let missing = |&place: &usize| {
             let candidate = &self.candidates[place];
-            let there = if candidate.failed.is_some() { replications } else { candidate.runs.len() };
+            let there =
+                if candidate.failed.is_some() { replications } else { candidate.runs.len() };
             replications.saturating_sub(there) as u64
         };
         places.iter().map(missing).sum()
@@ -263,7 +274,7 @@ impl<'a> Pool<'a> {
                 summary: result.summary,
                 drift: None,
                 digest: result.digest,
-                ended: word(&result.ended),
+                ended: result.ended.word(),
             });
         }
         self.tell_apart(places);
@@ -274,13 +285,7 @@ impl<'a> Pool<'a> {
     fn tell_apart(&mut self, places: &[usize]) {
         for &place in places {
             let this = &self.candidates[place];
-            let same = |other: &&Candidate| {
-                let both = this.runs.len().min(other.runs.len());
-                let digests = this.runs.iter().zip(&other.runs).take(both);
-                other.same_as.is_none()
-                    && both >= LEAST
-                    && digests.into_iter().all(|(this, other)| this.digest == other.digest)
-            };
+            let same = |other: &&Candidate| other.same_as.is_none() && this.acts_as(other);
             let earlier = self.candidates[..place].iter().enumerate();
             let same = earlier.filter(|(_, other)| same(other)).map(|(at, _)| at).next();
             self.candidates[place].same_as = same;
@@ -315,14 +320,3 @@ impl<'a> Pool<'a> {
 
 /// Fewer runs than this have no interval, and prove nothing.
 pub(super) const LEAST: usize = 2;
-
-const fn word(ended: &Ended) -> &'static str {
-    match ended {
-        Ended::Duration => "duration",
-        Ended::Steps => "steps",
-        Ended::Exhausted => "exhausted",
-        Ended::Stalled(_) => "stalled",
-        Ended::Failed(_) => "failed",
-        Ended::MaxInputs => "max_inputs",
-    }
-}

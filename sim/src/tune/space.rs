@@ -85,8 +85,7 @@ fn the_bound(config: &Config) -> Option<String> {
     let training = &config.policy_training;
     let batch = u32::try_from(config.samples_per_batch()).unwrap_or(u32::MAX);
     let ratio = |present: u32, values: [f64; 5]| {
-        let mut values: Vec<f64> =
-            values.into_iter().chain([f64::from(present) / 1e6]).collect();
+        let mut values: Vec<f64> = values.into_iter().chain([f64::from(present) / 1e6]).collect();
         values.sort_by(f64::total_cmp);
         values.dedup();
         values.into_iter().map(number::text).collect::<Vec<_>>()
@@ -179,9 +178,7 @@ fn nearest(scenario: &Scenario, axis: &Axis) -> Option<usize> {
     let far = |label: &str| number::parse(label).map(|value| (value - now).abs());
     let distances = axis.choices.iter().enumerate();
     let distances = distances.filter_map(|(place, choice)| Some((place, far(&choice.label)?)));
-    distances
-        .reduce(|best, next| if next.1 < best.1 { next } else { best })
-        .map(|(place, _)| place)
+    distances.reduce(|best, next| if next.1 < best.1 { next } else { best }).map(|(place, _)| place)
 }
 
 /// What a configuration has for a key, as a table shows it; empty where the key is absent.

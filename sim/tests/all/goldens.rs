@@ -1,14 +1,15 @@
-//! What every shipped scenario decides is committed: whoever changes a decision sees it here.
+//! What every shipped scenario decides is committed: whoever changes a decision sees it here, in a
+//! build with debug assertions; `headway check` sees the whole run and its metrics.
 
 use std::fs;
 
-use headway_sim::run::{RunFailure, RunOptions, simulate};
+use headway_sim::check::{Golden, beginning};
 
 use super::committed;
 use super::world_support::load_shipped;
 
 /// The beginning of a run, long enough to meet the warm-up of most things, and quick.
-const MAX_INPUTS: u64 = 20_000;
+const INPUTS: u64 = 20_000;
 
 /// The names of all shipped scenarios, sorted.
 fn shipped() -> Vec<String> {
@@ -35,16 +36,18 @@ fn every_shipped_scenario_says_what_it_is_and_where_its_numbers_come_from() {
 
 #[test]
 fn every_shipped_scenario_decides_as_committed() {
-    let mut table = "scenario,inputs,digest\n".to_owned();
+    const HELP: &str = "if that is meant: cargo run --release -- check --bless";
+    let folder = committed::root().join("results/check");
     for name in shipped() {
         let (scenario, _) = load_shipped(&name);
-        let options = RunOptions { max_inputs: MAX_INPUTS, ..RunOptions::default() };
-        let result = match simulate(&scenario, 0, options) {
-            Ok(result) => result,
-            Err(RunFailure::Core { result, .. }) => *result,
-            Err(error) => panic!("{name}: {error}"),
+        let (golden, log) = match Golden::load(&folder, &name) {
+            Ok(golden) => golden,
+            Err(error) => panic!("{name}: {error}; {HELP}"),
         };
-        table += &format!("{name},{},{}\n", result.inputs, result.digest);
+        assert_eq!(golden.max_inputs, 0, "{name}: the whole run is committed");
+        assert!(golden.log_inputs >= INPUTS.min(golden.inputs), "{name}: its log is too short");
+        if let Some(differs) = beginning(&scenario, &golden, &log, INPUTS) {
+            panic!("{name}: {}{HELP}", differs.text());
+        }
     }
-    committed::check("results/digests.csv", &table);
 }

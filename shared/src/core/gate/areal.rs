@@ -26,6 +26,10 @@ impl Areal {
         self.accepted += 1;
     }
 
+    pub(super) fn counted(&self) -> i64 {
+        self.accepted as i64
+    }
+
     pub(super) fn capacity(&self, view: &GateView) -> i64 {
         let running = view.unresolved;
         let by_concurrency = view.max_concurrent.max(1) - running;

@@ -23,6 +23,11 @@ impl PipelineRl {
         Self { first, submitted: standing.submitted(batch) }
     }
 
+    /// What was submitted, and what may be before the first new version.
+    pub(super) fn counts(&self) -> (i64, i64) {
+        (self.submitted, self.first)
+    }
+
     pub(super) fn capacity(&self, view: &GateView) -> i64 {
         let updates = view.batch.saturating_mul(view.deploy);
         self.first.saturating_add(updates) - self.submitted

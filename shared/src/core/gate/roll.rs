@@ -28,6 +28,11 @@ impl Roll {
         Self { ahead, completed: standing.completed(batch) }
     }
 
+    /// What is completed, and ceil(a * B).
+    pub(super) fn counts(&self) -> (i64, i64) {
+        (self.completed, self.ahead)
+    }
+
     pub(super) fn capacity(&self, view: &GateView) -> i64 {
         let steps = view.batch.saturating_mul(view.deploy + 1);
         self.ahead.saturating_add(steps) - (self.completed + view.unresolved)

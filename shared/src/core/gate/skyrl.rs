@@ -20,6 +20,10 @@ impl Skyrl {
         Self { accepted: standing.completed(batch) }
     }
 
+    pub(super) fn counted(&self) -> i64 {
+        self.accepted
+    }
+
     pub(super) fn capacity(&self, view: &GateView) -> i64 {
         let global_step = view.deploy + 1;
         let allowance = (view.eta + global_step).saturating_mul(view.batch);

@@ -32,6 +32,11 @@ impl Verl {
         Self { required, counted: standing.waiting(), synced: standing.deploy }
     }
 
+    /// `counted` and `required`.
+    pub(super) fn counts(&self) -> (i64, i64) {
+        (self.counted, self.required)
+    }
+
     pub(super) fn capacity(&self, view: &GateView) -> i64 {
         let queued = view.outstanding - view.training - view.unresolved;
         self.required - self.counted.max(queued)
