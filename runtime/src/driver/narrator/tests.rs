@@ -283,15 +283,17 @@ fn a_bound_that_moves_is_said_and_a_trainer_that_does_not_measure_once() {
         config.adaptive.signal = Signal::LogprobAbsDiff;
         config.adaptive.target = 50_000;
         config.adaptive.every_steps = 1;
-        // Nothing is published here, and nothing waits for it.
+        // It does not wait for publications, of which there are none here.
         config.policy_training.gate = GateKind::None;
     });
     let mut said = Vec::new();
-    for number in 0..5 {
+    for number in 0..5_u32 {
+        let deploy = DeployVersion::new(number);
+        run.give(&Input::ReplicaUp { replica: ReplicaId(0), deploy });
         run.train();
         run.end_step(true);
         let logprob_abs_diff = (number > 1).then_some(90_000);
-        let (step, clipped_fraction, ess) = (StepId(number), None, None);
+        let (step, clipped_fraction, ess) = (StepId(number.into()), None, None);
         let measured = Measured { step, logprob_abs_diff, clipped_fraction, ess };
         run.give(&Input::Measured(measured));
         said.extend(run.notes());

@@ -157,7 +157,7 @@ impl World {
     /// The trainer says what it measured: anything, and sometimes nothing.
     fn measure(&mut self, step: StepId) {
         let value = self.draw(100_000);
-        let number = (value % 8 > 0).then_some(value);
+        let number = (!value.is_multiple_of(8)).then_some(value);
         let measured =
             Measured { step, logprob_abs_diff: number, clipped_fraction: number, ess: number };
         self.answer(Delay { least: 0, most: 1 }, Event::Give(Input::Measured(measured)));
