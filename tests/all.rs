@@ -45,6 +45,7 @@ mod all {
     mod silence;
     mod stall;
     mod tournament;
+    mod tune;
     mod validate;
     mod wrong_configurations;
     mod wrong_input;

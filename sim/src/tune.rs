@@ -125,7 +125,7 @@ pub fn tune(task: &Task<'_>, progress: &dyn Progress) -> Result<Tuning, TuneErro
     Ok(Tuning {
         chosen,
         predicted,
-        front: choice::front(&pool),
+        front: choice::front(&pool, task.replications as usize),
         points,
         unfit: pool.unfit.len(),
         runs: pool.runs,

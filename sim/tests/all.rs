@@ -34,6 +34,7 @@ mod all {
     mod tournament;
     mod trajectories;
     mod troubles;
+    mod tune;
     mod validate;
     mod validation;
     mod verl_fully_async;

@@ -3,7 +3,7 @@
 use headway_sim::report::number;
 use headway_sim::tune::results::TuneResults;
 
-use super::{empty, right, two_lines, written_out};
+use super::{COLUMNS, RATIOS, empty, right, two_lines, written_out};
 
 /// Rows that are shown beside those of the front.
 const ROWS: usize = 12;
@@ -33,7 +33,7 @@ pub(crate) fn tune(results: &TuneResults) -> String {
         last => two_lines(last.unwrap_or(key)),
     };
     let mut header: Vec<String> = keys.iter().map(heading).collect();
-    header.extend(meta.metrics.iter().map(|name| two_lines(name)));
+    header.extend(meta.metrics.iter().map(|name| metric(name)));
     header.push("\n".into());
     let mut out = empty(header);
     for &row in &shown {
@@ -49,6 +49,12 @@ pub(crate) fn tune(results: &TuneResults) -> String {
     text += &format!("\n{}\n", legend(results, complete.len() - shown.len()));
     meta.verdict.iter().for_each(|line| text += &format!("{line}\n"));
     text
+}
+
+/// The heading of a metric: as the other tables have it, else its name.
+fn metric(name: &str) -> String {
+    let known = COLUMNS.iter().chain(&RATIOS).find(|(column, ..)| *column == name);
+    known.map_or_else(|| two_lines(name), |(_, heading, _)| (*heading).to_owned())
 }
 
 /// What keeps the constraints first, then by what is maximised.

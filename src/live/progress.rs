@@ -73,6 +73,7 @@ mod tests {
             inputs: 0,
             committed: 0,
             publication_wished: false,
+            bound_move: None,
             failed_votes: Default::default(),
             kept: Default::default(),
             strays: 0,

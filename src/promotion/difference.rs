@@ -134,12 +134,12 @@ mod tests {
 
     #[test]
     fn a_difference_is_shown_with_two_lines_around_it() {
-        let before = "a\nb\nc\nd\ne\nf\ng\nh\n";
-        let after = "a\nb\nc\nD\ne\nf\ng\nh\ni\n";
+        let before = "a\nb\nc\nd\ne\nf\ng\nh\ni\n";
+        let after = "a\nb\nc\nD\ne\nf\ng\nh\ni\nj\n";
         assert_eq!(
             lines("c.toml", before, after),
             "--- c.toml\n+++ c.toml, promoted\n@@ -2,5 +2,5 @@\n b\n c\n-d\n+D\n e\n f\n\
-             @@ -7,2 +7,3 @@\n g\n h\n+i\n"
+             @@ -8,2 +8,3 @@\n h\n i\n+j\n"
         );
         assert_eq!(lines("c.toml", before, before), "");
         assert_eq!(lines("c", "", "x\r\n"), "--- c\n+++ c, promoted\n@@ -1,0 +1,1 @@\n+x\n");

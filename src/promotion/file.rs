@@ -13,7 +13,7 @@ use crate::failure::Failure;
 use crate::{options, terminal};
 
 /// The copies of what promotions have replaced.
-const BEFORE: &str = "before-promote";
+pub(super) const BEFORE: &str = "before-promote";
 /// The copies of what rollbacks have replaced.
 const UNDONE: &str = "before-rollback";
 
@@ -109,7 +109,10 @@ pub(crate) fn roll_back(
     let (then, _) = plan::read(&copy.display().to_string(), &before)?;
     agrees(&copy.display().to_string(), &before, settings)?;
     let lines = difference::lines(name, &target.text, &before).replace(", promoted", ", as it was");
-    terminal::data(&(difference::keys(&changes(&now, &then)) + &lines))?;
+    let changes = changes(&now, &then);
+    let head =
+        if changes.is_empty() { String::new() } else { difference::head(name, changes.len()) };
+    terminal::data(&(head + &difference::keys(&changes) + &lines))?;
     if dry_run {
         terminal::note("nothing is written: --dry-run");
         return Ok(());

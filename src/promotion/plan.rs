@@ -46,7 +46,8 @@ pub(super) fn promote(name: &str, text: &str, from: &Promotable) -> Result<Promo
     };
     draft.adopt(&wished).map_err(no_place)?;
     // A second promotion of the same leaves the way back as it is.
-    let previous = (!changes.is_empty()).then_some(&now);
+    let previous = with_live_keys(now, &Config::default());
+    let previous = (!changes.is_empty()).then_some(&previous);
     let envelope = &from.tuned.envelope;
     if previous.is_some() || guard.is_none_or(|guard| guard.envelope != *envelope) {
         draft.hold_to(envelope, previous).map_err(no_place)?;
@@ -82,7 +83,7 @@ fn same_unit(name: &str, now: &Config, wished: &Config, from: &Promotable) -> Re
     )))
 }
 
-/// A key that the tuned file does not name keeps its value, or nothing is promoted: its default is
+/// A key that neither the tuned file nor its scenario names keeps its value, or nothing is promoted: its default is
 /// nothing that anyone has meant.
 fn nothing_unmeant(
     name: &str,
@@ -91,7 +92,7 @@ fn nothing_unmeant(
     from: &Promotable,
 ) -> Result<(), Failure> {
     let unmeant: Vec<&Change> =
-        changes.iter().filter(|change| !is_named(&from.tree, change.key)).collect();
+        changes.iter().filter(|change| !is_meant(from, change.key)).collect();
     if unmeant.is_empty() {
         return Ok(());
     }
@@ -120,14 +121,16 @@ fn nothing_unmeant(
     Err(found.into())
 }
 
-/// Whether a tuned file says something of a key: it names it, or what it follows from.
-fn is_named(tree: &Table, key: &Key) -> bool {
+/// Whether someone has meant the tuned value of a key: the tuned file or its scenario names it, or
+/// what it follows from.
+fn is_meant(from: &Promotable, key: &Key) -> bool {
     let leader = match key.name {
         "min_votes" => "reward_judging.votes",
         "min_group_size" => "policy_training.group_size",
         _ => "",
     };
-    locate(tree, &key.path()).is_some() || tree.find(leader).is_some()
+    let names = |tree: &Table| locate(tree, &key.path()).is_some() || tree.find(leader).is_some();
+    from.trees.iter().any(names)
 }
 
 /// The proof: the text, read as the live run reads it, is what was tuned.

@@ -1,5 +1,6 @@
 //! The tuned file, and whether it may be promoted.
 
+use std::fs;
 use std::path::{Path, PathBuf};
 
 use headway_shared::config::tuned::Tuned;
@@ -8,8 +9,9 @@ use headway_shared::record::DECISION_VERSION;
 use headway_sim::plan::constraint::Constraint;
 use headway_sim::stats::Estimate;
 
+use super::{file, replace};
 use crate::failure::Failure;
-use crate::options::{self, Overrides};
+use crate::options::{self, Loaded, Overrides};
 use crate::terminal;
 
 const AGAIN: &str = "tune again";
@@ -19,8 +21,8 @@ pub(crate) struct Promotable {
     /// What messages call it.
     pub(super) name: String,
     pub(super) tuned: Tuned,
-    /// Its text as a tree: which keys it names.
-    pub(super) tree: Table,
+    /// Its text, and that of its scenario, as trees: which keys they name.
+    pub(super) trees: [Table; 2],
 }
 
 /// Reads a tuned file, and looks whether what it says still holds: the scenario is the one that was
@@ -38,13 +40,13 @@ pub(crate) fn load(path: &Path, scenario: Option<&Path>) -> Result<Promotable, F
     }
     terminal::diagnose(&warnings);
     let tree = Layers::new().toml(&name, text).merge()?.root;
-    same_scenario(&name, &tuned, scenario)?;
+    let scenario = same_scenario(&name, &tuned, scenario)?;
     keeps_constraints(&name, &tuned)?;
-    Ok(Promotable { name, tuned, tree })
+    Ok(Promotable { name, tuned, trees: [tree, scenario] })
 }
 
-/// The scenario, with what was laid over it, is still the one that was tuned.
-fn same_scenario(name: &str, tuned: &Tuned, given: Option<&Path>) -> Result<(), Failure> {
+/// The scenario, with what was laid over it, is still the one that was tuned: its tree.
+fn same_scenario(name: &str, tuned: &Tuned, given: Option<&Path>) -> Result<Table, Failure> {
     let from = &tuned.provenance;
     let recorded = PathBuf::from(&from.scenario_file);
     let path = given.unwrap_or(&recorded);
@@ -55,10 +57,20 @@ fn same_scenario(name: &str, tuned: &Tuned, given: Option<&Path>) -> Result<(), 
             path.display()
         )));
     }
-    let scenario = options::load(path, &overrides(name, &from.overrides)?, &[])?.scenario;
+    let overrides = overrides(name, &from.overrides)?;
+    let Loaded { scenario, tree } = options::load(path, &overrides, &[])?;
     let found = scenario.digest();
     if found == from.scenario_digest {
-        return Ok(());
+        return Ok(tree);
+    }
+    if let Some(before) = before_promotion(&overrides) {
+        // A promotion has changed what was laid over it, and nothing else has.
+        let loaded = options::load(path, &before, &[]);
+        if let Ok(Loaded { scenario, tree }) = loaded
+            && scenario.digest() == from.scenario_digest
+        {
+            return Ok(tree);
+        }
     }
     let over = match from.overrides.as_slice() {
         [] => String::new(),
@@ -70,6 +82,21 @@ fn same_scenario(name: &str, tuned: &Tuned, given: Option<&Path>) -> Result<(), 
         path.display(),
         from.scenario_digest
     )))
+}
+
+/// The same, with files as they were before the last promotion into them, if there are any.
+fn before_promotion(overrides: &Overrides) -> Option<Overrides> {
+    let copy = |file: &PathBuf| {
+        let kept = fs::canonicalize(file).and_then(|file| replace::kept(&file, file::BEFORE));
+        kept.ok().flatten().map(|(_, copy)| copy)
+    };
+    let copies: Vec<Option<PathBuf>> = overrides.config.iter().map(copy).collect();
+    if copies.iter().all(Option::is_none) {
+        return None;
+    }
+    let files = overrides.config.iter().zip(copies);
+    let config = files.map(|(file, copy)| copy.unwrap_or_else(|| file.clone())).collect();
+    Some(Overrides { config, ..overrides.clone() })
 }
 
 /// What was laid over the scenario, as it is written in the file.

@@ -14,10 +14,11 @@ fn every_command_explains_its_options() {
         "--jobs",
         "--replications",
     ];
-    let options: [(&str, &[&str], &[&str]); 13] = [
+    let options: &[(&str, &[&str], &[&str])] = &[
         ("simulate", &shared, &["--record", "--replication "]),
         ("sweep", &shared, &["--over", "0..16", "cases"]),
         ("compare", &shared, &["--set-a", "--set-b", "--case-a", "--case-b"]),
+        ("tune", &shared, &["--maximize", "--subject-to", "--space", "--runs", "--window-sec"]),
         ("plan", &shared, &["--gpus", "--over", "--constraint", "--exhaustive"]),
         (
             "tournament",
@@ -30,6 +31,7 @@ fn every_command_explains_its_options() {
             &["--settings"],
             &["--to", "--live", "--scenario", "--dry-run", "--rollback", "HEADWAY_ADMIN_TOKEN"],
         ),
+        ("guard", &["--format"], &["<TUNED|CONFIG>", "<RUN>", "--patience", "1: the run left"]),
         ("run", &["--config", "--settings", "--set"], &["--record", "HEADWAY_LOG"]),
         ("replay", &["--format"], &["<RECORD>", "--until", "--state", "--explain", "--why", "90s"]),
         (
@@ -51,7 +53,7 @@ fn every_command_explains_its_options() {
     for (command, shared, own) in options {
         assert!(overview.contains(&format!("  {command} ")), "{command} is not listed");
         let help = succeed(dir.path(), &[command, "--help"]);
-        for option in shared.iter().chain(own) {
+        for option in shared.iter().chain(*own) {
             assert!(help.contains(option), "{command} --help does not mention {option}:\n{help}");
         }
         assert!(help.lines().all(|line| line.chars().count() <= 100), "{command} --help is wide");

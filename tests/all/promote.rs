@@ -120,6 +120,9 @@ fn a_promotion_changes_what_was_tuned_and_keeps_the_rest() {
         assert!(told.contains(part), "{part:?} is not in\n{told}");
     }
     let text = config(&dir);
+    // It was all defaults, which is something to go back to.
+    assert!(text.ends_with("\n[guard.previous]\n"), "{text}");
+    assert!(!text.contains("[guard.previous.policy_serving]"), "which is as it is anyway: {text}");
     let ours = text.split("\n[guard]\n").next().unwrap();
     for line in CONFIG.lines() {
         let changed = line
@@ -140,6 +143,28 @@ fn a_promotion_changes_what_was_tuned_and_keeps_the_rest() {
     let settings = live("settings.json");
     let with = [&PROMOTE[..], &["--settings", settings.to_str().unwrap()]].concat();
     refuses(&dir, &with, 2, &["`pause_on_weight_sync` contradicts `weight_sync_pause`"]);
+}
+
+/// Tuned with what the live run does now, as people would: its own promotion changes that file.
+#[test]
+fn a_file_that_was_tuned_with_can_be_promoted_to_again_and_again() {
+    let load = |layers: &Layers| Scenario::load(layers, Path::new(".")).unwrap().0;
+    let over = layers(&[]).toml("config.toml", CONFIG);
+    let mut tuned = tuned(&[]);
+    tuned.provenance.overrides = vec!["--config config.toml".into()];
+    tuned.provenance.scenario_digest = load(&over).digest();
+    tuned.config = load(&over.set("max_head_off_policyness=3")).config;
+    let dir = folder(&tuned);
+    let told = succeed(dir.path(), &PROMOTE);
+    assert!(told.contains("policy_training.max_head_off_policyness  2 -> 3 "), "{told}");
+    let text = config(&dir);
+    assert_eq!(succeed(dir.path(), &PROMOTE), "");
+    fs::write(dir.path().join("config.toml"), text.replace("= 512", "= 400")).unwrap();
+    assert!(succeed(dir.path(), &PROMOTE).contains("-max_size = 400\n+max_size = 512\n"));
+    fs::copy(small(), dir.path().join("small.toml")).unwrap();
+    let other = fs::read_to_string(small()).unwrap().replace("replicas = 2", "replicas = 4");
+    fs::write(dir.path().join("small.toml"), other).unwrap();
+    refuses(&dir, &PROMOTE, 2, &["is not the scenario that was tuned"]);
 }
 
 #[test]

@@ -45,7 +45,7 @@ async fn a_run_that_is_going_on_takes_a_tuned_configuration_and_gives_it_back() 
     for part in [
         "  policy_training.max_head_off_policyness  2 -> 3 ",
         "  queue.output.max_size                    512 -> 64 ",
-        "  policy_serving.sync_mode                 \"pause_drain\" -> \"rolling\"  next publication\n",
+        "  policy_serving.sync_mode                 \"pause_drain\" -> \"rolling\" ",
     ] {
         assert!(asked.contains(part), "{part:?} is not in\n{asked}");
     }

@@ -15,6 +15,8 @@ pub struct Entrant {
     pub name: &'static str,
     /// What is set beside the gate's own knob, in words; empty: nothing.
     pub companions: &'static str,
+    /// Its trainer goes on while weights are published, as its own system's does; else it waits.
+    pub trains_on: bool,
     values: fn(&Sizes) -> Vec<Knob>,
 }
 
@@ -80,6 +82,7 @@ pub static ENTRANTS: [Entrant; 15] = [
     Entrant {
         name: "headway",
         companions: "its queue in the order of arrival, and in that of admission",
+        trains_on: true,
         values: |sizes| {
             let mut all = etas("headway", &[0], &[]);
             all.extend(in_both_orders(etas("headway", &[1, 2, 4, 8], &[])));
@@ -89,6 +92,7 @@ pub static ENTRANTS: [Entrant; 15] = [
     Entrant {
         name: "headway_strict",
         companions: "`bound = \"strict\"`, `late = \"discard\"`; both orders",
+        trains_on: true,
         values: |sizes| {
             let strict = etas("headway", &[1, 2, 4, 8], &["policy_training.bound=strict"]);
             ours(sizes, in_both_orders(strict))
@@ -97,6 +101,7 @@ pub static ENTRANTS: [Entrant; 15] = [
     Entrant {
         name: "headway_wait",
         companions: "`bound = \"strict\"`, `late = \"wait\"` (60 s); both orders",
+        trains_on: true,
         values: |sizes| {
             let wait = ["policy_training.bound=strict", "policy_training.late=wait"];
             ours(sizes, in_both_orders(etas("headway", &[1, 2, 4, 8], &wait)))
@@ -105,6 +110,7 @@ pub static ENTRANTS: [Entrant; 15] = [
     Entrant {
         name: "areal",
         companions: "a batch takes the oldest submission first; its limit of rollouts",
+        trains_on: true,
         values: |sizes| {
             let limit = format!("policy_serving.max_concurrent_rollouts={}", sizes.at_once);
             let order = format!("{OUTPUT}.queue_type=admission_order");
@@ -115,11 +121,13 @@ pub static ENTRANTS: [Entrant; 15] = [
         name: "verl",
         companions: "a queue of one period's budget that drops its oldest; published after every \
                      step, and after every fourth as in its recipe",
+        trains_on: false,
         values: verl,
     },
     Entrant {
         name: "roll",
         companions: "",
+        trains_on: false,
         values: |sizes| {
             let key = "policy_training.async_generation_ratio";
             others(sizes, knobs("roll", key, &["0", "0.5", "1", "2", "4"], &[]))
@@ -128,17 +136,20 @@ pub static ENTRANTS: [Entrant; 15] = [
     Entrant {
         name: "prime_rl",
         companions: "",
+        trains_on: true,
         values: |sizes| others(sizes, etas("prime_rl", &[1, 2, 4, 8], &[])),
     },
     Entrant {
         name: "skyrl",
         companions: "",
+        trains_on: false,
         values: |sizes| others(sizes, etas("skyrl", &[0, 1, 2, 4, 8], &[])),
     },
     Entrant {
         name: "nemo_rl_window",
         companions: "a buffer of as many batches as its window has steps, with room reserved at \
                      admission",
+        trains_on: false,
         values: |sizes| {
             let of = |eta: u32| {
                 let size = format!("{OUTPUT}.max_size={}", eta * sizes.samples());
@@ -150,6 +161,7 @@ pub static ENTRANTS: [Entrant; 15] = [
     Entrant {
         name: "pipeline_rl",
         companions: "the KV cache is kept when weights are swapped",
+        trains_on: false,
         values: |sizes| {
             let lags = [0, 1, 2, 4].map(|batches| (batches * sizes.samples()).to_string());
             let lags: Vec<&str> = lags.iter().map(String::as_str).collect();
@@ -160,23 +172,32 @@ pub static ENTRANTS: [Entrant; 15] = [
     Entrant {
         name: "one_step_off",
         companions: "",
+        trains_on: false,
         values: |sizes| others(sizes, vec![alone("one_step_off")]),
     },
     Entrant {
         name: "slime_train_async",
         companions: "",
+        trains_on: false,
         values: |sizes| others(sizes, knobs("slime_train_async", INTERVAL, &["1", "2", "4"], &[])),
     },
     Entrant {
         name: "openclaw",
         companions: "",
+        trains_on: false,
         values: |sizes| others(sizes, vec![alone("openclaw")]),
     },
-    Entrant { name: "sync", companions: "", values: |sizes| others(sizes, vec![alone("sync")]) },
+    Entrant {
+        name: "sync",
+        companions: "",
+        trains_on: false,
+        values: |sizes| others(sizes, vec![alone("sync")]),
+    },
     Entrant {
         name: "none",
         companions: "the output queue is its only bound: so many samples, the oldest dropped; and \
                      the workload's own queue",
+        trains_on: true,
         values: none,
     },
 ];

@@ -1,5 +1,6 @@
 //! The tables of a tournament that people read, made of its CSV and of nothing else.
 
+use super::entrant::{ENTRANTS, Entrant};
 use super::results::TournamentResults;
 use super::row::{AGE, BIASED, LENGTH, RATES};
 use crate::report::number;
@@ -213,10 +214,24 @@ pub fn not_run(results: &TournamentResults) -> Table {
     table
 }
 
+/// Every gate with what is set beside its knob.
+#[must_use]
+pub fn field(results: &TournamentResults) -> Table {
+    let mut table = Table::new("Who plays".into(), &["gate", "beside its knob", "publishing"]);
+    let took_part = |entrant: &&Entrant| results.meta.gates.iter().any(|gate| gate == entrant.name);
+    for entrant in ENTRANTS.iter().filter(took_part) {
+        let beside = if entrant.companions.is_empty() { "-" } else { entrant.companions };
+        let publishing = if entrant.trains_on { "trains on" } else { "the trainer waits" };
+        table.rows.push(vec![format!("`{}`", entrant.name), beside.into(), publishing.into()]);
+    }
+    table
+}
+
 /// Everything, in Markdown.
 #[must_use]
 pub fn markdown(results: &TournamentResults) -> String {
-    let mut text = String::new();
+    let field = field(results);
+    let mut text = format!("## {}\n\n{}\n", field.title, field.markdown());
     for workload in &results.meta.workloads {
         text += &format!("## {}\n", workload.name);
         let name = &workload.name;

@@ -54,14 +54,17 @@ fn staleness(candidate: &Candidate) -> f64 {
     value(candidate, STALENESS).unwrap_or(f64::INFINITY)
 }
 
-/// Marks the candidates to which no other is preferable, among those that had all their
+/// Marks the candidates to which no other is preferable, among those that had at least so many
 /// replications, whether they keep the constraints or not: what a limit costs is to be seen. One is
 /// preferable to another if its means are at least as good in both, and better in one.
-pub(super) fn front(pool: &Pool<'_>) -> Vec<bool> {
+pub(super) fn front(pool: &Pool<'_>, least: usize) -> Vec<bool> {
     let aim = pool.task.aim;
     let at = |place: usize| {
         let candidate = &pool.candidates[place];
-        let distinct = candidate.same_as.is_none() && pool.is_complete(place);
+        let distinct = candidate.same_as.is_none()
+            && candidate.failed.is_none()
+            && candidate.spot.is_some()
+            && candidate.runs.len() >= least;
         let both = value(candidate, aim.metric.name).zip(value(candidate, STALENESS));
         both.filter(|_| distinct)
     };

@@ -46,7 +46,8 @@ pub(super) fn predict(
     if windows.len() < 2 {
         return Err(TuneError::Window(length));
     }
-    let watched = METRICS.iter().filter(|metric| WATCHED.contains(&metric.name));
+    let watched =
+        WATCHED.iter().filter_map(|name| METRICS.iter().find(|metric| metric.name == *name));
     let ranges = watched
         .filter_map(|metric| {
             let values: Vec<f64> =
@@ -112,15 +113,18 @@ fn range(metric: &Metric, values: &[f64]) -> Option<Range> {
     Some(Range { low: down(low), high: up(high) })
 }
 
+/// A digit in the sixth place, by which rounding may have moved a number of six.
+const DIGIT: f64 = 1e-5;
+
 /// Rounded for people to read, never into the range.
 fn down(value: f64) -> f64 {
-    let round = round(value);
-    if round <= value { round } else { value }
+    let round_down = round(value);
+    if round_down <= value { round_down } else { round(value - DIGIT * value.abs()) }
 }
 
 fn up(value: f64) -> f64 {
-    let round = round(value);
-    if round >= value { round } else { value }
+    let round_up = round(value);
+    if round_up >= value { round_up } else { round(value + DIGIT * value.abs()) }
 }
 
 fn round(value: f64) -> f64 {

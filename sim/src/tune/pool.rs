@@ -88,6 +88,16 @@ impl Candidate {
         paired_difference(&from, &to)
     }
 
+    /// Whether its runs took the same decisions and came to the same, as far as both were run: no
+    /// decision reads the correction, but ratios do.
+    pub(super) fn acts_as(&self, other: &Self) -> bool {
+        let mut both = self.runs.iter().zip(&other.runs);
+        let same = |(one, other): (&Replicated, &Replicated)| {
+            one.digest == other.digest && one.summary == other.summary
+        };
+        self.runs.len().min(other.runs.len()) >= LEAST && both.all(same)
+    }
+
     /// How far its means are from keeping every constraint, as a sum of shares of the limits.
     pub(super) fn breach(&self, aim: &Aim, most: usize) -> f64 {
         let of = |metric: &str| self.mean_of(metric, most);
@@ -275,13 +285,7 @@ impl<'a> Pool<'a> {
     fn tell_apart(&mut self, places: &[usize]) {
         for &place in places {
             let this = &self.candidates[place];
-            let same = |other: &&Candidate| {
-                let both = this.runs.len().min(other.runs.len());
-                let digests = this.runs.iter().zip(&other.runs).take(both);
-                other.same_as.is_none()
-                    && both >= LEAST
-                    && digests.into_iter().all(|(this, other)| this.digest == other.digest)
-            };
+            let same = |other: &&Candidate| other.same_as.is_none() && this.acts_as(other);
             let earlier = self.candidates[..place].iter().enumerate();
             let same = earlier.filter(|(_, other)| same(other)).map(|(at, _)| at).next();
             self.candidates[place].same_as = same;

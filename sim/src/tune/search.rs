@@ -12,6 +12,8 @@ use crate::sweep::Axis;
 const SAMPLE: u64 = 32;
 /// Rounds, at the most.
 const ROUNDS: u32 = 40;
+/// How often the front is completed: what has all its replications may uncover others.
+const FRONTS: u32 = 4;
 
 /// A search, and how far it is.
 pub(super) struct Search<'a> {
@@ -44,7 +46,7 @@ impl<'a> Search<'a> {
                 break;
             }
         }
-        self.show_the_bound()
+        self.complete_the_front()
     }
 
     fn replications(&self) -> usize {
@@ -159,7 +161,7 @@ impl<'a> Search<'a> {
     }
 
     /// The points that differ from one in two keys, each of which matters: some other value of it
-    /// leads to other decisions.
+    /// makes a difference.
     fn pairs(&self, best: usize) -> Vec<Spot> {
         let Some(spot) = self.spot(best) else { return Vec::new() };
         let axes = self.pool.task.axes;
@@ -182,7 +184,7 @@ impl<'a> Search<'a> {
         points
     }
 
-    /// Whether a value of an axis other than that of a point leads to other decisions, or to no
+    /// Whether a value of an axis other than that of a point makes a difference, or no
     /// configuration.
     fn matters(&self, best: usize, spot: &Spot, ordinal: usize) -> bool {
         let tried = |at: usize| {
@@ -190,34 +192,50 @@ impl<'a> Search<'a> {
             let is = |candidate: &&Candidate| candidate.spot.as_ref() == Some(&point);
             self.pool.candidates.iter().find(is)
         };
-        let runs = &self.pool.candidates[best].runs;
-        let differs = |at: usize| {
-            tried(at).is_none_or(|other| {
-                let mut pairs = runs.iter().zip(&other.runs);
-                pairs.any(|(one, other)| one.digest != other.digest)
-            })
-        };
+        let this = &self.pool.candidates[best];
+        let differs = |at: usize| tried(at).is_none_or(|other| !this.acts_as(other));
         let places = 0..self.pool.task.axes[ordinal].choices.len();
         places.filter(|&at| at != spot[ordinal]).any(differs)
     }
 
     /// Gives every value of the first axis, the gate's bound in the default space, all replications
-    /// at the choice: the front shows what it trades.
-    fn show_the_bound(&mut self) -> Result<(), TuneError> {
+    /// at the choice, and then whatever seems to lie on the front: it shows what is traded.
+    fn complete_the_front(&mut self) -> Result<(), TuneError> {
         let Some(best) = self.best() else { return Ok(()) };
         let Some(spot) = self.spot(best) else { return Ok(()) };
-        let all = self.replications();
         let Some(axis) = self.pool.task.axes.first() else { return Ok(()) };
         let mut places = Vec::new();
         for at in 0..axis.choices.len() {
-            let place = self.pool.at(&moved(&spot, &[(0, at)]), Origin::Front);
-            let distinct = |place: &usize| self.pool.candidates[*place].same_as.is_none();
-            places.extend(place.filter(distinct));
-            if self.pool.cost(&places, all) > self.pool.left() {
-                places.pop();
+            places.extend(self.pool.at(&moved(&spot, &[(0, at)]), Origin::Front));
+        }
+        self.complete(places)?;
+        for _ in 0..FRONTS {
+            let seems = choice::front(&self.pool, LEAST);
+            let missing = |&place: &usize| seems[place] && !self.pool.is_complete(place);
+            let places: Vec<usize> = (0..seems.len()).filter(missing).collect();
+            if places.is_empty() {
+                break;
+            }
+            self.complete(places)?;
+        }
+        Ok(())
+    }
+
+    /// Gives candidates all replications, as far as there are runs left.
+    fn complete(&mut self, places: Vec<usize>) -> Result<(), TuneError> {
+        let all = self.replications();
+        let mut affordable = Vec::new();
+        for place in places {
+            let candidate = &self.pool.candidates[place];
+            if candidate.same_as.is_some() || candidate.failed.is_some() {
+                continue;
+            }
+            affordable.push(place);
+            if self.pool.cost(&affordable, all) > self.pool.left() {
+                affordable.pop();
             }
         }
-        self.pool.raise(&places, all)
+        self.pool.raise(&affordable, all)
     }
 
     fn spot(&self, place: usize) -> Option<Spot> {

@@ -54,7 +54,7 @@ impl Tuning {
         }
         let now = present.metric(metric)?;
         let gain = present.difference(chosen, metric)?;
-        let clear = if gain.excludes_zero() { "" } else { ", which may be chance" };
+        let clear = if gain.excludes_zero() { "" } else { " (which may be chance)" };
         let share = Estimate {
             mean: 100.0 * gain.mean / now.mean,
             half_width: gain.half_width.map(|half| 100.0 * half / now.mean),
@@ -66,16 +66,16 @@ impl Tuning {
             .into_iter()
             .map(|place| {
                 let kept = &task.aim.constraints[place];
-                format!("{kept} (it is {})", interval(present.metric(kept.metric)))
+                format!("{kept} with {}", interval(present.metric(kept.metric)))
             })
             .collect();
         let breaks = if broken.is_empty() {
             String::new()
         } else {
-            format!(", which breaks {}", broken.join(", "))
+            format!(" and breaks {}", broken.join(", "))
         };
         let said = format!(
-            "that is {sign}{} % {metric} against the scenario as it is ({}{breaks}){clear}",
+            "that is {sign}{} % {metric}{clear}, against the scenario as it is, which has {}{breaks}",
             number::interval(Some(share.mean), share.half_width),
             interval(Some(now)),
         );

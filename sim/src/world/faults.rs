@@ -107,7 +107,7 @@ impl World {
             Fault::ReplicaUp { replica } => self.replica_up(replica),
             Fault::JudgeHang { lasting } => self.judge.hang(&self.bus, lasting),
             Fault::JudgeSlow { lasting, factor } => {
-                self.judge.slow_down(&self.bus, lasting, factor)
+                self.judge.slow_down(&self.bus, lasting, factor);
             }
             Fault::EqualScores { lasting } => self.judge.say_the_same(&self.bus, lasting),
             Fault::TrainerPause { lasting } => self.trainer.pause(&mut self.bus, lasting),

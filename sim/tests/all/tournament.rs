@@ -1,5 +1,7 @@
 //! The tournament: what is committed, what theory says of it, and that it is what the code makes.
 
+use std::fs;
+
 use headway_shared::config::SyncMode;
 use headway_sim::report::csv::Csv;
 use headway_sim::report::plot;
@@ -48,7 +50,7 @@ const SHORT: [&str; 3] = ["scenario.steps=14", "scenario.warmup_steps=4", "scena
 
 fn results() -> TournamentResults {
     let folder = committed::root().join("results/tournament");
-    TournamentResults::read(&folder).unwrap().expect("a tournament is committed")
+    TournamentResults::read(&folder).unwrap().unwrap()
 }
 
 fn number(table: &Csv, row: usize, column: &str) -> f64 {
@@ -256,4 +258,122 @@ fn what_cannot_be_configured_has_a_row_with_the_reason_and_the_rest_plays() {
     assert_eq!(table.text(row("headway", "max_head_off_policyness=4"), "status"), "ok");
     let told = page::not_run(&results).markdown();
     assert!(told.contains("| `sync` | 1 | invalid |"), "{told}");
+}
+
+/// The page ends with tables that are printed from the committed table, and shows its pictures.
+#[test]
+fn the_page_and_the_pictures_are_those_of_the_committed_table() {
+    const PAGE: &str = "docs/tournament.md";
+    const MARK: &str = "<!-- What follows is printed from the code: `make bless`. -->\n\n";
+    let results = results();
+    let text = fs::read_to_string(committed::root().join(PAGE)).unwrap();
+    let (by_hand, _) = text.split_once(MARK).expect("the page has its mark");
+    committed::check(PAGE, &format!("{by_hand}{MARK}{}", page::markdown(&results)));
+    for picture in plot::draw_tournament(&results).unwrap() {
+        let file = format!("results/tournament/{}.svg", picture.name);
+        committed::check(&file, &picture.svg);
+        assert!(by_hand.contains(&file), "the page shows {file}");
+    }
+}
+
+/// The row of a workload, gate, knob and sync mode.
+fn row(results: &TournamentResults, workload: &str, lead: [&str; 3]) -> usize {
+    let is = |row: &usize| {
+        ["gate", "knob", "sync_mode"].map(|column| results.table.text(*row, column)) == lead
+    };
+    results.rows_of(workload).into_iter().find(is).unwrap_or_else(|| panic!("no {lead:?}"))
+}
+
+/// The highest throughput of a workload with a p99 of at most `limit`, of all rows or of those
+/// whose trained lengths are the workload's.
+fn fastest(results: &TournamentResults, workload: &str, limit: f64, biased: bool) -> f64 {
+    let table = &results.table;
+    let rows = results.rows_of(workload).into_iter();
+    rows.filter(|&row| number(table, row, "staleness_head_p99") <= limit)
+        .filter(|&row| biased || !results.is_biased(row))
+        .map(|row| number(table, row, "trained_samples_per_hour"))
+        .fold(0.0, f64::max)
+}
+
+/// What docs/tournament.md says in words.
+#[test]
+fn what_the_page_concludes_is_in_the_table() {
+    let results = results();
+    let table = &results.table;
+    let [mild, heavy, sessions] = WORKLOADS;
+    let rate = |row: usize| number(table, row, "trained_samples_per_hour");
+    let p99 = |row: usize| number(table, row, "staleness_head_p99");
+    let eta = |eta: u32| format!("max_head_off_policyness={eta}");
+    let ordered = |value: u32| format!("{} queue_type=admission_order", eta(value));
+    let at =
+        |workload: &str, gate: &str, knob: &str| row(&results, workload, [gate, knob, "in_flight"]);
+
+    // Even lengths: at 4 the counting gate in the order of admission is as fast as any to 2%, and
+    // in the order of arrival it breaks the limit; at 2 it cannot keep the limit, and waiting can.
+    let ours = at(mild, "headway", &ordered(4));
+    assert!(rate(ours) > 0.98 * fastest(&results, mild, 4.0, true) && p99(ours) <= 4.0);
+    assert!(p99(at(mild, "headway", &eta(4))) > 4.0);
+    assert!(p99(at(mild, "headway", &ordered(2))) > 2.0);
+    let waits = at(mild, "headway_wait", &ordered(2));
+    assert!(rate(waits) >= 0.999 * fastest(&results, mild, 2.0, true));
+    // Throwing away costs little there, and cancelling at a small bound much.
+    assert!(number(table, at(mild, "prime_rl", &eta(1)), "wasted_token_share") > 0.5);
+    // Twice the throughput of one step off.
+    assert!(rate(ours) > 2.0 * rate(at(mild, "one_step_off", "")));
+
+    // A heavy tail: the fastest within 1, 2, 4 and 8 are biased, the others about half as fast.
+    for (limit, share) in [(1.0, 0.5), (2.0, 0.5), (4.0, 0.5), (8.0, 0.8)] {
+        let unbiased = fastest(&results, heavy, limit, false);
+        assert!(unbiased < share * fastest(&results, heavy, limit, true), "{limit}");
+    }
+    let cancels = at(heavy, "prime_rl", &eta(1));
+    assert!(number(table, cancels, "wasted_token_share") > 0.7);
+    assert!(number(table, cancels, "trained_length_ratio") < 0.6);
+    // Where aggregate bounds lose: a p99 of three times η, with a mean of η.
+    for value in [1, 2, 4] {
+        let ours = at(heavy, "headway", &ordered(value));
+        assert!(p99(ours) >= 3.0 * f64::from(value));
+        assert!((number(table, ours, "staleness_head_mean") - f64::from(value)).abs() < 0.05);
+    }
+    // The discarding rules are alike.
+    let strict = [
+        at(heavy, "headway_strict", &eta(4)),
+        at(heavy, "roll", "async_generation_ratio=4"),
+        at(heavy, "prime_rl", &eta(4)),
+    ];
+    let slowest = strict.iter().map(|&row| rate(row)).fold(f64::INFINITY, f64::min);
+    assert!(slowest > 0.95 * fastest(&results, heavy, 4.0, true));
+
+    // Sessions: parking nearly doubles what a count of 2 lets through, whoever counts, and takes
+    // the tail away; the synchronous gate gains sevenfold.
+    let parked =
+        row(&results, sessions, ["areal", "max_head_off_policyness=2 parking", "in_flight"]);
+    let bare = at(sessions, "areal", &eta(2));
+    assert!(rate(parked) > 1.8 * rate(bare));
+    assert!(
+        number(table, bare, "staleness_head_max")
+            > 3.0 * number(table, parked, "staleness_head_max")
+    );
+    assert!(rate(at(sessions, "sync", "parking")) > 6.0 * rate(at(sessions, "sync", "")));
+    assert!(results.is_biased(at(sessions, "prime_rl", &eta(4))));
+    assert!(number(table, at(sessions, "openclaw", ""), "wasted_token_share") > 0.25);
+
+    // Sync modes: where turns are long, whoever waits for their end loses a quarter and more.
+    for workload in [mild, heavy] {
+        for mode in ["pause_drain", "rolling"] {
+            let slow = row(&results, workload, ["headway", &eta(4), mode]);
+            assert!(
+                rate(slow) < 0.75 * rate(at(workload, "headway", &eta(4))),
+                "{workload} {mode}"
+            );
+        }
+    }
+    for mode in ["pause_drain", "pause_abort", "pause_keep", "rolling"] {
+        let other = row(&results, sessions, ["headway", &eta(4), mode]);
+        assert!(rate(other) > 0.95 * rate(at(sessions, "headway", &eta(4))), "{mode}");
+    }
+    // At the published drift staleness costs next to nothing.
+    for row in WORKLOADS.iter().flat_map(|workload| results.rows_of(workload)) {
+        assert!(number(table, row, "ess_samples_per_hour") > 0.99 * rate(row));
+    }
 }

@@ -92,7 +92,8 @@ fn a_clipped_fraction_needs_a_correction_that_clips() {
     assert_eq!(correction(Correction::PpoClip), []);
     assert_eq!(correction(Correction::None), [AdaptiveProblem::NothingIsClipped]);
     assert_eq!(correction(Correction::Decoupled), [AdaptiveProblem::ClipsBetweenUpdates]);
-    assert_eq!(AdaptiveProblem::ClipsBetweenUpdates.severity(), Severity::Warning);
+    let warned = Problem::Adaptive(AdaptiveProblem::ClipsBetweenUpdates);
+    assert_eq!(warned.severity(), Severity::Warning);
 }
 
 #[test]

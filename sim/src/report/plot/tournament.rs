@@ -48,6 +48,18 @@ struct Spot<'a> {
     biased: bool,
 }
 
+impl Spot<'_> {
+    /// The style of its mode, pale where its lengths are biased.
+    fn style(&self, style: Style) -> Style {
+        let RGBColor(red, green, blue) = style.color;
+        let pale = |part: u8| 255 - (255 - part) / 5 * 2;
+        match self.biased {
+            true => Style { color: RGBColor(pale(red), pale(green), pale(blue)), ..style },
+            false => style,
+        }
+    }
+}
+
 struct Field<'a> {
     spots: Vec<Spot<'a>>,
     x: Axis,
@@ -136,8 +148,9 @@ fn legend(modes: &[(&str, Style)]) -> Vec<Key> {
 /// Ticks in thousands, where they would take more room than a small panel has.
 fn thousands(mut axis: Axis) -> Axis {
     if axis.range.1 >= 10_000.0 {
-        let short = |at: f64| number::short(Some(at / 1000.0));
-        axis.ticks.iter_mut().for_each(|(at, name)| *name = format!("{}k", short(*at)));
+        for (at, name) in axis.ticks.iter_mut().filter(|(at, _)| *at > 0.0) {
+            *name = format!("{}k", number::short(Some(*at / 1000.0)));
+        }
     }
     axis
 }
@@ -145,7 +158,7 @@ fn thousands(mut axis: Axis) -> Axis {
 fn subtitle(workload: &Workload) -> String {
     let Workload { name, replications, .. } = workload;
     format!(
-        "{name} · {replications} replications, 90% intervals · small and pale: lengths off by more than 5%"
+        "{name} · {replications} replications, 90% intervals · pale: lengths off by more than 5%"
     )
 }
 
@@ -175,7 +188,7 @@ pub(super) fn front(
         let front = field.front();
         for spot in &front {
             let style = modes.iter().find(|(name, _)| *name == spot.mode).map(|(_, style)| *style);
-            panel.spot(spot.at, spot.half, style.unwrap_or(OTHERS), !spot.biased)?;
+            panel.spot(spot.at, spot.half, spot.style(style.unwrap_or(OTHERS)), true)?;
         }
         let names = front.iter().map(|spot| (spot.at, name_of(spot)));
         panel.names(&names.collect::<Vec<_>>())
@@ -190,7 +203,7 @@ fn name_of(spot: &Spot<'_>) -> String {
     }
 }
 
-/// A panel per gate: its rows in the colours of sync modes, those of all others pale, the front.
+/// A panel per gate: its rows in the colours of sync modes, and the fronts of all gates together.
 pub(super) fn gates(
     results: &TournamentResults,
     workload: &Workload,
@@ -214,15 +227,12 @@ pub(super) fn gates(
     page::draw(&head, |area| {
         for (place, gate) in area.split_evenly((lines, COLUMNS)).iter().zip(&gates) {
             let panel = Panel::titled(place, gate, &x, &y)?;
-            for spot in field.spots.iter().filter(|spot| spot.gate != gate.as_str()) {
-                panel.spot(spot.at, (0.0, 0.0), OTHERS, false)?;
-            }
             panel.trace(&all, REFERENCE)?;
             panel.trace(&unbiased, UNBIASED)?;
             for (mode, style) in &modes {
                 let of_mode = |spot: &&Spot<'_>| spot.gate == gate.as_str() && spot.mode == *mode;
                 for spot in field.spots.iter().filter(of_mode) {
-                    panel.spot(spot.at, spot.half, *style, !spot.biased)?;
+                    panel.spot(spot.at, spot.half, spot.style(*style), true)?;
                 }
             }
         }

@@ -29,7 +29,10 @@ pub(super) fn front(tune: &TuneResults) -> Result<Picture, PlotError> {
     if rows.iter().any(|&row| breaks(row)) {
         legend.push(Key::Line(spot(SERIES[1]), "breaks one".into()));
     }
-    legend.push(Key::Line(spot(SERIES[2]), "the scenario as it is".into()));
+    legend.push(Key::Line(spot(SERIES[2]), "as it is".into()));
+    if tune.chosen().is_some() {
+        legend.push(Key::Line(spot(SERIES[3]), "the choice".into()));
+    }
     let head = Head {
         name: "front",
         title: &format!("{} against staleness", rate.replace('_', " ")),
@@ -51,35 +54,25 @@ pub(super) fn front(tune: &TuneResults) -> Result<Picture, PlotError> {
             let Some((age, gain)) = at(row) else { continue };
             let half = |name: &str| points.value(row, &format!("{name}_hw")).unwrap_or(0.0);
             let chosen = tune.is(row, "chosen");
-            let style = if row == 0 && !chosen { SERIES[2] } else { style(row) };
+            let style = match (chosen, row) {
+                (true, _) => SERIES[3],
+                (false, 0) => SERIES[2],
+                _ => style(row),
+            };
             panel.spot((age, gain), (half(STALENESS), half(rate)), style, is_strong(row))?;
         }
-        // The chosen one first: it keeps its name where there is no room for all.
-        let mut named = front.clone();
-        named.extend(tune.chosen().filter(|row| !front.contains(row)));
-        named.sort_by_key(|&row| !tune.is(row, "chosen"));
-        let names = named.into_iter().filter_map(|row| Some((at(row)?, name(tune, row))));
+        let names = front.iter().filter_map(|&row| Some((at(row)?, name(tune, row)?)));
         panel.names(&names.collect::<Vec<_>>())
     })
 }
 
-/// What a point is called: the choice by what it changes, the others by what they have otherwise
-/// than the choice.
-fn name(tune: &TuneResults, row: usize) -> String {
-    let chosen = tune.chosen();
-    if chosen == Some(row) {
-        let set = tune.differs(row, 0);
-        return if set.is_empty() { "take it as it is".into() } else { format!("take {set}") };
-    }
-    if row == 0 {
-        return "as it is".into();
-    }
-    let set = tune.differs(row, chosen.unwrap_or(0));
-    if set.chars().count() > LONGEST { format!("candidate {row}") } else { set }
+/// What a point of the front is called: what it has otherwise than the choice, where that is one
+/// key or two.
+fn name(tune: &TuneResults, row: usize) -> Option<String> {
+    let chosen = tune.chosen().unwrap_or(0);
+    let set = tune.differs(row, chosen);
+    (row != chosen && row != 0 && set.matches(", ").count() < 2).then_some(set)
 }
-
-/// Longer names say no more than a number.
-const LONGEST: usize = 42;
 
 fn subtitle(tune: &TuneResults) -> String {
     let meta = &tune.meta;
