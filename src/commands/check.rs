@@ -85,12 +85,12 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     for record in other {
         checked.push(records::check(record)?);
     }
-    report(args, &checked)?;
+    report(args, &checked, toml.len())?;
     let good = checked.iter().all(|checked| checked.case.passed);
     if good { Ok(()) } else { Err(Failure::Negative) }
 }
 
-fn report(args: &Args, checked: &[Checked]) -> Result<(), Failure> {
+fn report(args: &Args, checked: &[Checked], scenarios: usize) -> Result<(), Failure> {
     let cases: Vec<_> = checked.iter().map(|checked| checked.case.clone()).collect();
     if let Some(file) = &args.junit {
         write(file, junit(&cases).as_bytes())?;
@@ -105,7 +105,7 @@ fn report(args: &Args, checked: &[Checked]) -> Result<(), Failure> {
         }
     };
     let failed = cases.iter().filter(|case| !case.passed).count();
-    if args.format != Format::Json && cases.len() > 1 {
+    if args.format != Format::Json && scenarios > 1 {
         let (good, count) = (cases.len() - failed, cases.len());
         text += &format!("{good} of {count} as they should be\n");
     }

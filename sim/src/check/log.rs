@@ -347,7 +347,7 @@ mod tests {
                     request,
                     attempt: 1,
                     replica: ReplicaId(number as u32 % 4),
-                    sample: (number % 2 == 0).then_some(sample),
+                    sample: number.is_multiple_of(2).then_some(sample),
                     resume: false,
                 },
                 Action::StartVote { vote: VoteId(number), sample },

@@ -82,7 +82,7 @@ impl<'a> Beside<'a> {
 
     /// The run has ended.
     fn end(self) -> Option<Found> {
-        let Self { total, ref running, found, ref log, .. } = self;
+        let Self { total, ref running, found, log } = self;
         let inputs = running.inputs;
         let shorter =
             (inputs < total).then_some(Found { from: inputs, to: inputs, how: How::Shorter });
