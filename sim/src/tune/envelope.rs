@@ -105,8 +105,10 @@ fn range(metric: &Metric, values: &[f64]) -> Option<Range> {
     let count = values.len() as f64;
     let degrees = u32::try_from(values.len()).ok()? - 1;
     let half = student_t_quantile(0.995, degrees) * (variance * (1.0 + 1.0 / count)).sqrt();
-    let lowest = values.iter().copied().fold(f64::INFINITY, f64::min);
-    let highest = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    // A percentile of versions is a whole number: where it hardly varied, it may still be the next.
+    let step = f64::from(u8::from(metric.kind == Kind::Quantile && metric.unit == "versions"));
+    let lowest = (values.iter().copied().fold(f64::INFINITY, f64::min) - step).max(0.0);
+    let highest = values.iter().copied().fold(f64::NEG_INFINITY, f64::max) + step;
     let most = if metric.kind == Kind::Share { 1.0 } else { f64::INFINITY };
     let low = (middle - half).max(0.0).min(lowest);
     let high = (middle + half).min(most).max(highest);
