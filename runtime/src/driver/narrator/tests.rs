@@ -1,9 +1,9 @@
 use headway_shared::action::Action;
-use headway_shared::config::{Config, GateKind, JudgeNeeds, Signal};
+use headway_shared::config::{Config, JudgeNeeds};
 use headway_shared::core::Scheduler;
-use headway_shared::id::{ReplicaId, RequestId, SessionId, StepId};
+use headway_shared::id::{ReplicaId, RequestId, SessionId};
 use headway_shared::input::{
-    Finish, Input, Measured, Operator, Request, Segment, TurnType, VoteOutcome, WeightsEvent,
+    Finish, Input, Operator, Request, Segment, TurnType, VoteOutcome, WeightsEvent,
 };
 use headway_shared::rule::NoScore;
 use headway_shared::time::{Span, Time};
@@ -275,35 +275,4 @@ fn a_vote_that_the_core_gives_up_is_a_failed_one() {
     let notes = run.notes();
     let [Note::VotesFailed { counts, .. }] = &notes[..] else { panic!("{notes:?}") };
     assert_eq!(counts.to_string(), "1 timed_out");
-}
-
-#[test]
-fn a_bound_that_moves_is_said_and_a_trainer_that_does_not_measure_once() {
-    let mut run = Run::new(|config| {
-        config.adaptive.signal = Signal::LogprobAbsDiff;
-        config.adaptive.target = 50_000;
-        config.adaptive.every_steps = 1;
-        // It does not wait for publications, of which there are none here.
-        config.policy_training.gate = GateKind::None;
-    });
-    let mut said = Vec::new();
-    for number in 0..5_u32 {
-        let deploy = DeployVersion::new(number);
-        run.give(&Input::ReplicaUp { replica: ReplicaId(0), deploy });
-        run.train();
-        run.end_step(true);
-        let logprob_abs_diff = (number > 1).then_some(90_000);
-        let (step, clipped_fraction, ess) = (StepId(number.into()), None, None);
-        let measured = Measured { step, logprob_abs_diff, clipped_fraction, ess };
-        run.give(&Input::Measured(measured));
-        said.extend(run.notes());
-    }
-    let about = |note: &Note| matches!(note, Note::BoundMoved { .. } | Note::Unmeasured { .. });
-    said.retain(about);
-    let [Note::Unmeasured { signal }, Note::BoundMoved { moved, target, .. }] = said.as_slice()
-    else {
-        panic!("{said:?}");
-    };
-    assert_eq!((*signal, *target), ("logprob_abs_diff", 50_000));
-    assert_eq!((moved.from, moved.to, moved.signal), (2, 1, 90_000));
 }
