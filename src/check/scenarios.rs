@@ -100,7 +100,7 @@ fn checked(path: &Path, target: &Target, outcome: &Outcome, args: &Args) -> Chec
         Outcome::Differs(difference) => difference.json(),
         _ => json!(null),
     };
-    finish(path, target, passed, summary, text, difference)
+    finish(path, target, passed, summary, text, &difference)
 }
 
 fn finish(
@@ -109,7 +109,7 @@ fn finish(
     passed: bool,
     summary: String,
     text: String,
-    difference: serde_json::Value,
+    difference: &serde_json::Value,
 ) -> Checked {
     let (name, file) = (target.scenario.name.clone(), path.display().to_string());
     let mut shown = format!("{name}: {summary}\n");
@@ -169,7 +169,7 @@ fn bless(
             }
             (None, _) => (true, same(target), String::new()),
         };
-        all.push(finish(paths[place], target, passed, summary, text, json!(null)));
+        all.push(finish(paths[place], target, passed, summary, text, &json!(null)));
     }
     Ok(all)
 }
