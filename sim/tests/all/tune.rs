@@ -105,7 +105,7 @@ fn tuned(task: &Task<'_>) -> Tuning {
 
 /// The values of the axes of what was chosen.
 fn choice(tuning: &Tuning) -> Vec<&str> {
-    let chosen = tuning.chosen.expect("something is chosen");
+    let chosen = tuning.chosen.unwrap();
     tuning.candidates[chosen].values.iter().map(String::as_str).collect()
 }
 
@@ -128,7 +128,7 @@ fn best_of_the_grid(scenario: &Scenario, axes: &[Axis], metric: &str, most: f64)
     };
     let fit = runs.into_iter().filter(|runs| mean(runs, 0) <= most);
     let best = fit.max_by(|one, other| mean(one, 1).total_cmp(&mean(other, 1)));
-    best.expect("some point keeps it").iter().map(|run| run[1]).collect()
+    best.unwrap().iter().map(|run| run[1]).collect()
 }
 
 /// Asserts that the choice is as good as the best of the whole grid, as far as chance lets one
@@ -137,7 +137,7 @@ fn assert_as_good_as_the_grid(scenario: &Scenario, expressions: &[&str], most: u
     let axes = axes(scenario, expressions);
     let aim = aim(scenario, RATE, &[&format!("staleness_head_p99 <= {most}")]);
     let tuning = tuned(&task(scenario, &aim, &axes));
-    let chosen = &tuning.candidates[tuning.chosen.expect("something is chosen")];
+    let chosen = &tuning.candidates[tuning.chosen.unwrap()];
     let grid = tuning.points * u64::from(scenario.replications);
     assert!(tuning.runs * 4 <= grid, "{} of {grid} runs", tuning.runs);
     let found: Vec<f64> = chosen.runs.iter().map(|run| run.summary.get(RATE).unwrap()).collect();
@@ -332,7 +332,7 @@ fn a_tuned_file_comes_back_with_an_envelope_around_its_means() {
     assert!(warnings.is_empty(), "{warnings}");
     for (metric, range) in &written.envelope.ranges {
         let mean = written.predicted.iter().find(|(other, ..)| other == metric);
-        let &(_, mean, _) = mean.expect("what is watched is predicted");
+        let &(_, mean, _) = mean.unwrap();
         let slack = 0.5 * (range.high - range.low) + 1e-9;
         assert!(range.low - slack <= mean && mean <= range.high + slack, "{metric:?} {range:?}");
         assert!(range.low >= 0.0, "{metric:?} {range:?}");

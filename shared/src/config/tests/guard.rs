@@ -48,7 +48,7 @@ fn a_guard_is_written_as_it_is_read() {
     };
     assert_eq!(again(&guard), guard);
     // The defaults are a configuration to go back to as well.
-    *guard.previous.as_mut().unwrap() = Box::new(valid(&toml("")));
+    **guard.previous.as_mut().unwrap() = valid(&toml(""));
     guard.previous.as_mut().unwrap().reward_judging.rule = "exact".into();
     assert_eq!(again(&guard), guard);
     guard.on_deviation = OnDeviation::Log;

@@ -103,7 +103,7 @@ fn cut(written: &Tuned) {
         match Tuned::load("tuned.toml", &text[..end]) {
             Ok((read, _)) => assert_eq!(&read, written, "cut at {end}"),
             Err(diagnostics) => {
-                assert!(diagnostics.to_string().contains("help: "), "{diagnostics}")
+                assert!(diagnostics.to_string().contains("help: "), "{diagnostics}");
             }
         }
     }
