@@ -18,7 +18,7 @@ const OTHER_VERSION: &str = "verify it with a build of that decision version; --
                              --why read it all the same, and say from where on this build decides \
                              otherwise";
 
-/// Feed a recorded run through the core again and compare every decision; look back into it
+/// Feed a recorded run through the core again, compare every decision, and look back
 ///
 /// With a question, the run goes up to --until (else to its end), and the answer is what the core held
 /// or decided there. Exit code 1: the core decides otherwise than the record says.

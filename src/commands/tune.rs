@@ -15,7 +15,7 @@ use crate::options::{self, Format, Loaded, Output, Overrides};
 use crate::progress::Bar;
 use crate::{headline, outcome, terminal};
 
-/// Find the best configuration under constraints, and write tuned.toml for `headway promote`
+/// Find the best configuration under constraints, to be promoted
 #[derive(clap::Args)]
 pub(crate) struct Args {
     /// The scenario, a TOML file

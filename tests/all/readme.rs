@@ -116,6 +116,8 @@ fn every_command_is_listed_and_every_command_listed_exists() {
     let commands = help.lines().skip_while(|line| *line != "Commands:").skip(1);
     let mut commands: Vec<&str> = commands
         .take_while(|line| !line.is_empty())
+        // A description may go on in a second line.
+        .filter(|line| !line.starts_with("   "))
         .filter_map(|line| line.split_whitespace().next())
         .filter(|command| *command != "help")
         .collect();

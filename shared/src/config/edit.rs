@@ -147,7 +147,8 @@ impl Draft {
                 return self.insert_in_braces(path, tables, (start, end), &assignment);
             }
             let has_header = self.written(table).starts_with('[');
-            if let Some((at, prefix)) = self.after_siblings(tables) {
+            let below = || (!has_header).then(|| self.after_dotted(tables)).flatten();
+            if let Some((at, prefix)) = self.after_siblings(tables).or_else(below) {
                 return self.insert_line(path, at, &format!("{prefix}{assignment}"));
             }
             if has_header {
@@ -209,6 +210,18 @@ impl Draft {
         let prefix = &self.text[start_of_line(&self.text, key)..key];
         line::is_key_path(prefix)
             .then(|| (end_of_line(&self.text, last.node.origin.end), prefix.to_owned()))
+    }
+
+    /// The same for a table that only dotted keys of tables within it speak of.
+    fn after_dotted(&self, tables: &[&str]) -> Option<(usize, String)> {
+        let below = self.table(tables)?.entries().filter_map(|entry| {
+            let path = [tables, &[entry.key.as_str()]].concat();
+            let (at, prefix) = self.after_siblings(&path).or_else(|| self.after_dotted(&path))?;
+            // Without the name of the table within.
+            let names = prefix.trim_end().strip_suffix('.')?;
+            Some((at, names[..=names.rfind('.')?].to_owned()))
+        });
+        below.max_by_key(|(at, _)| *at)
     }
 
     /// Where the line after everything of the nearest table above begins, if that has a header.

@@ -132,6 +132,14 @@ fn dotted_keys_and_tables_in_braces_are_changed_as_they_are_written() {
 }
 
 #[test]
+fn a_section_of_which_only_a_dotted_table_is_there_gets_its_key_beside_it() {
+    let text = "policy_training.adaptive.target = 0.5 # mine\n[guard]\nwindow_sec = 600\n";
+    let after = "policy_training.batch_size = 8\n[guard]";
+    let changed = adopted(text, &["policy_training.adaptive.target=0.5", "batch_size=8"]);
+    assert_eq!(changed, text.replace("[guard]", after));
+}
+
+#[test]
 fn what_follows_from_another_key_is_left_to_follow() {
     let text = "[reward_judging]\nvotes = 1\n";
     assert_eq!(adopted(text, &["votes=3"]), text.replace('1', "3"));
