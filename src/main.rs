@@ -1,16 +1,16 @@
 //! `headway`: predict and control off-policy staleness in asynchronous RL.
 
-mod check;
+mod checks;
 mod commands;
 mod failure;
 mod headline;
 #[cfg(feature = "live")]
 mod live;
+mod look_back;
 mod options;
 mod outcome;
 mod progress;
 mod promotion;
-mod replay;
 mod source;
 mod steps;
 mod terminal;
@@ -21,8 +21,8 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 
 use commands::{
-    calibrate, check as check_command, compare, diagnose, guard, import, plan, plot, promote,
-    replay as replay_command, simulate, sweep, tournament, tune, validate,
+    calibrate, check, compare, diagnose, guard, import, plan, plot, promote, replay, simulate,
+    sweep, tournament, tune, validate,
 };
 #[cfg(feature = "live")]
 use commands::{doctor, environment, run};
@@ -51,10 +51,10 @@ enum Command {
     Plot(plot::Args),
     Calibrate(calibrate::Args),
     Guard(guard::Args),
-    Replay(replay_command::Args),
+    Replay(replay::Args),
     Validate(validate::Args),
     Diagnose(diagnose::Args),
-    Check(check_command::Args),
+    Check(check::Args),
     Import(import::Args),
     #[cfg(feature = "live")]
     Doctor(doctor::Args),
@@ -77,10 +77,10 @@ impl Command {
             Self::Plot(args) => plot::run(args),
             Self::Calibrate(args) => calibrate::run(args),
             Self::Guard(args) => guard::run(args),
-            Self::Replay(args) => replay_command::run(args),
+            Self::Replay(args) => replay::run(args),
             Self::Validate(args) => validate::run(args),
             Self::Diagnose(args) => diagnose::run(args),
-            Self::Check(args) => check_command::run(args),
+            Self::Check(args) => check::run(args),
             Self::Import(args) => import::run(args),
             #[cfg(feature = "live")]
             Self::Doctor(args) => doctor::run(args),

@@ -8,7 +8,7 @@ use headway_sim::check::{github, junit};
 use headway_sim::report::folder::Folder;
 use serde_json::{Value, json};
 
-use crate::check::{Checked, records, scenarios};
+use crate::checks::{Checked, records, scenarios};
 use crate::failure::Failure;
 use crate::options::Overrides;
 use crate::terminal;

@@ -9,8 +9,8 @@ use headway_shared::replay::{ReplayError, replay};
 use headway_shared::time::Span;
 
 use crate::failure::Failure;
+use crate::look_back::{Questions, answer, time};
 use crate::options::Form;
-use crate::replay::{Questions, answer, time};
 use crate::terminal;
 
 /// What can be done with a run that this build cannot verify.
