@@ -1,6 +1,6 @@
 # `make test` is the whole truth; the others are its parts and helpers.
 
-.PHONY: test fetch lint doc unit same-bytes test-cuda live live-results validation bless bench
+.PHONY: test fetch lint doc unit same-bytes test-cuda live live-results validation promote-results bless bench
 
 test: fetch lint doc unit same-bytes
 
@@ -48,6 +48,12 @@ validation:
 	cargo build --release --features torch --locked
 	scripts/validation_runs.sh
 	scripts/validation_live.sh
+
+# From a live run to a tuned one, and what it did beside what was predicted: docs/promote.md. The machine must be idle.
+promote-results:
+	scripts/libtorch.sh
+	cargo build --release --features torch --locked
+	scripts/promote_results.sh
 
 # Rewrites what tests compare with: what scenarios decide, generated pages, the README's outputs.
 # Read the difference before you commit it.

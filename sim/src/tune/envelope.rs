@@ -13,6 +13,7 @@ use crate::report::number;
 use crate::run::{RunOptions, simulate};
 use crate::stats::{mean, variance};
 use crate::sweep::{Progress, RunError, replicate};
+use crate::validate::{FIGURES, Tolerance};
 
 /// Train steps of a window where nobody says how long it is.
 const STEPS: f64 = 20.0;
@@ -46,13 +47,14 @@ pub(super) fn predict(
     if windows.len() < 2 {
         return Err(TuneError::Window(length));
     }
+    let age = mean_of("age_seconds_mean", &windows).unwrap_or(0.0);
     let watched =
         WATCHED.iter().filter_map(|name| METRICS.iter().find(|metric| metric.name == *name));
     let ranges = watched
         .filter_map(|metric| {
             let values: Vec<f64> =
                 windows.iter().filter_map(|window| window.get(metric.name)).collect();
-            Some((metric, range(metric, &values)?))
+            Some((metric, range(metric, &values, age)?))
         })
         .collect();
     Ok(Predicted { means: means(task, chosen), envelope: Envelope { window: length, ranges } })
@@ -98,21 +100,42 @@ fn length(chosen: &Candidate) -> Span {
     )
 }
 
-/// The 99% prediction interval of one window more, no narrower than what was seen, and within what
-/// the metric can be; `None` of fewer than two windows in which it is defined.
-fn range(metric: &Metric, values: &[f64]) -> Option<Range> {
+/// The mean of a metric over the windows in which it is defined.
+fn mean_of(metric: &str, windows: &[Summary]) -> Option<f64> {
+    mean(&windows.iter().filter_map(|window| window.get(metric)).collect::<Vec<_>>())
+}
+
+/// The 99% prediction interval of one window more, no narrower than what was seen, widened by how
+/// far the world may be from the real one, and within what the metric can be; `None` of fewer than
+/// two windows in which it is defined. `age` is the mean age of a sample, in seconds.
+fn range(metric: &Metric, values: &[f64], age: f64) -> Option<Range> {
     let (middle, variance) = (mean(values)?, variance(values)?);
     let count = values.len() as f64;
     let degrees = u32::try_from(values.len()).ok()? - 1;
     let half = student_t_quantile(0.995, degrees) * (variance * (1.0 + 1.0 / count)).sqrt();
-    // A percentile of versions is a whole number: where it hardly varied, it may still be the next.
-    let step = f64::from(u8::from(metric.kind == Kind::Quantile && metric.unit == "versions"));
-    let lowest = (values.iter().copied().fold(f64::INFINITY, f64::min) - step).max(0.0);
-    let highest = values.iter().copied().fold(f64::NEG_INFINITY, f64::max) + step;
+    let lowest = values.iter().copied().fold(f64::INFINITY, f64::min);
+    let highest = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    let allowed = allowance(metric, middle, age);
     let most = if metric.kind == Kind::Share { 1.0 } else { f64::INFINITY };
-    let low = (middle - half).max(0.0).min(lowest);
-    let high = (middle + half).min(most).max(highest);
+    let low = ((middle - half).min(lowest) - allowed).max(0.0);
+    let high = ((middle + half).max(highest) + allowed).min(most);
     Some(Range { low: down(low), high: up(high) })
+}
+
+/// How far a prediction may be off although its world is well fitted: what `headway validate`
+/// tolerates. It judges no seconds, shares of idle time and percentiles: of a part of a sample's age
+/// a quarter, or a twentieth of the age, so that a part that hardly counts is not judged finely; of a
+/// share a twentieth; of a percentile in versions, a whole number, the next one.
+fn allowance(metric: &Metric, middle: f64, age: f64) -> f64 {
+    let figure = FIGURES.iter().find(|figure| figure.name == metric.name);
+    match (figure.map(|figure| figure.tolerance), metric.kind) {
+        (Some(Tolerance::Relative(share)), _) => share * middle,
+        (Some(Tolerance::Absolute(most)), _) => most,
+        (_, Kind::Share) => 0.05,
+        (_, Kind::Quantile) if metric.unit == "versions" => 1.0,
+        _ if metric.unit == "s" => (0.25 * middle).max(0.05 * age),
+        _ => 0.0,
+    }
 }
 
 /// A digit in the sixth place, by which rounding may have moved a number of six.
