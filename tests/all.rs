@@ -24,6 +24,7 @@ mod all {
     #[cfg(feature = "torch")]
     mod diagnose_live;
     mod doctor;
+    mod elsewhere;
     mod help;
     mod identity;
     mod import;

@@ -1,7 +1,7 @@
 //! What went wrong in other systems, where no other test shows it.
 
 use headway_shared::action::{Action, Discard};
-use headway_shared::config::{Bound, JudgeMode, JudgeNeeds, SyncMode};
+use headway_shared::config::{Aborted, Bound, JudgeMode, JudgeNeeds, SyncMode};
 use headway_shared::id::SessionId;
 use headway_shared::input::{EnvironmentOutcome, Finish, Input};
 
@@ -65,6 +65,20 @@ fn a_drain_does_not_wait_for_a_slow_judge() {
 }
 
 #[test]
+fn a_turn_that_starts_again_keeps_none_of_its_old_tokens() {
+    let (mut bench, [turn, other]) = publishing(SyncMode::PauseAbort, |c| {
+        c.policy_serving.aborted = Aborted::Restart;
+    });
+    bench.save();
+    bench.finish_as(turn, Finish::Aborted, 7);
+    bench.finish_as(other, Finish::Aborted, 7);
+    bench.load(R0);
+    bench.finish_as(turn, Finish::Stop, 3);
+    let sample = bench.core.sample(bench.sample_of(turn)).expect("outstanding");
+    assert_eq!((sample.head.number(), sample.segments, sample.tokens), (1, 1, 3));
+}
+
+#[test]
 fn an_empty_answer_cleans_its_session_up() {
     let mut bench = Bench::new(|c| {
         c.environment_hosting.max_envs = 1;
@@ -87,7 +101,7 @@ fn an_empty_answer_cleans_its_session_up() {
 #[test]
 fn an_aborted_answer_is_not_trained_as_if_it_were_complete() {
     let mut bench = Bench::new(|c| {
-        c.policy_serving.aborted = headway_shared::config::Aborted::Discard;
+        c.policy_serving.aborted = Aborted::Discard;
     });
     let request = bench.admit(0);
     bench.finish_as(request, Finish::Aborted, 5);
