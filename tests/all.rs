@@ -25,6 +25,7 @@ mod all {
     mod diagnose_live;
     mod doctor;
     mod elsewhere;
+    mod guard;
     mod help;
     mod identity;
     mod import;

@@ -1,6 +1,7 @@
 //! What people read of a run that was held to an envelope.
 
 use comfy_table::Cell;
+use headway_shared::guard::Report;
 use headway_sim::guarded::{Held, Line};
 use headway_sim::report::number::short;
 
@@ -25,18 +26,19 @@ pub(crate) fn guarded(run: &str, held: &Held) -> String {
         ]);
     }
     let found = &held.found;
-    let verdict = match &found.deviation {
-        Some(report) if found.deviations == 1 => {
-            format!("it left the envelope once, at {}: {report}", report.at)
+    let verdict = match (found.deviations, &found.deviation) {
+        (1, Some(report)) => format!("it left the envelope once, at {}:", report.at),
+        (times, Some(report)) => {
+            format!("it left the envelope {times} times, the last time at {}:", report.at)
         }
-        Some(report) => format!(
-            "it left the envelope {} times, last at {}: {report}",
-            found.deviations, report.at
-        ),
-        None => "it kept to the envelope".to_owned(),
+        (_, None) => "it kept to the envelope".to_owned(),
     };
     let (judged, outside) = (found.judged, found.outside);
-    let sum = format!("{run}: {judged} windows, {outside} of them outside somewhere; {verdict}\n");
+    let mut sum =
+        format!("{run}: {judged} windows, {outside} of them outside somewhere; {verdict}\n");
+    for reading in found.deviation.iter().flat_map(Report::outside) {
+        sum += &format!("  - {reading}\n");
+    }
     written_out(&table) + &sum
 }
 
