@@ -18,6 +18,7 @@ pub(crate) mod replay;
 pub(crate) mod run;
 pub(crate) mod simulate;
 pub(crate) mod sweep;
+pub(crate) mod torture;
 pub(crate) mod tournament;
 pub(crate) mod tune;
 pub(crate) mod validate;

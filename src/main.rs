@@ -22,7 +22,7 @@ use clap::{Parser, Subcommand};
 
 use commands::{
     calibrate, check, compare, diagnose, guard, import, plan, plot, promote, replay, simulate,
-    sweep, tournament, tune, validate,
+    sweep, torture, tournament, tune, validate,
 };
 #[cfg(feature = "live")]
 use commands::{doctor, environment, run};
@@ -55,6 +55,7 @@ enum Command {
     Validate(validate::Args),
     Diagnose(diagnose::Args),
     Check(check::Args),
+    Torture(torture::Args),
     Import(import::Args),
     #[cfg(feature = "live")]
     Doctor(doctor::Args),
@@ -81,6 +82,7 @@ impl Command {
             Self::Validate(args) => validate::run(args),
             Self::Diagnose(args) => diagnose::run(args),
             Self::Check(args) => check::run(args),
+            Self::Torture(args) => torture::run(args),
             Self::Import(args) => import::run(args),
             #[cfg(feature = "live")]
             Self::Doctor(args) => doctor::run(args),

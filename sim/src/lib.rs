@@ -66,6 +66,7 @@
 //! | [`sweep`], [`compare`] | grids, and differences in pairs |
 //! | [`plan`] | how to split GPUs over the loops |
 //! | [`tune`] | the configuration that makes a metric largest under constraints |
+//! | [`torture`] | random scenarios with every fault, and what must hold in each |
 //! | [`tournament`] | every gate and sync mode over the same worlds |
 //! | [`validate`] | predictions beside what recorded runs measured |
 //! | [`check`] | scenarios as regression tests: goldens, and what differs from them |
@@ -92,6 +93,7 @@ pub mod run;
 pub mod scenario;
 pub mod stats;
 pub mod sweep;
+pub mod torture;
 pub mod tournament;
 pub mod tune;
 pub mod validate;

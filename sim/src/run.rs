@@ -36,6 +36,8 @@ pub struct RunOptions<'a> {
     pub series_interval: Span,
     /// The run ends after so many inputs at the latest; zero: no such limit.
     pub max_inputs: u64,
+    /// After so many inputs nothing breaks any more, and no new session comes; zero: never.
+    pub calm_after: u64,
     /// Sees what the observer of the metrics sees: each input with its time, the actions that it
     /// caused, and the core after it.
     pub watch: Option<&'a mut Watch<'a>>,
@@ -170,7 +172,7 @@ pub fn simulate<'a>(
     replication: u32,
     options: RunOptions<'a>,
 ) -> Result<RunResult, RunFailure> {
-    let RunOptions { record, series_interval, max_inputs, watch } = options;
+    let RunOptions { record, series_interval, max_inputs, calm_after, watch } = options;
     let mut run = Run::new(scenario, replication, series_interval, record)?;
     run.watch = watch;
     let end = Time::ZERO + scenario.duration;
@@ -184,6 +186,9 @@ pub fn simulate<'a>(
         }
         if max_inputs > 0 && run.decisions.inputs >= max_inputs {
             break Ended::MaxInputs;
+        }
+        if calm_after > 0 && run.decisions.inputs >= calm_after {
+            run.world.calm();
         }
         if let Some(error) = run.failed {
             break Ended::Failed(error);

@@ -95,6 +95,17 @@ impl World {
         self.events
     }
 
+    /// From here on nothing breaks any more, and no new session comes.
+    pub(crate) fn calm(&mut self) {
+        self.faults.calm();
+        self.serving.calm();
+        self.trainer.calm();
+        self.weights.calm();
+        self.judge.calm();
+        (self.environment.failure_share, self.environment.hang_share) = (0.0, 0.0);
+        self.clients.end(&mut self.bus);
+    }
+
     /// Whether no session or task will come any more.
     #[must_use]
     pub const fn is_exhausted(&self) -> bool {

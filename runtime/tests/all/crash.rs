@@ -146,7 +146,9 @@ async fn a_run_killed_at_a_named_point_loses_nothing_that_was_acknowledged() {
             let (mut child, url) =
                 start(SERVE, &[(FOLDER, dir.path().as_os_str()), (PLACE, place.as_ref())]);
             if let Some(url) = url {
-                acknowledged.extend(talk(&url, &format!("{point:?}-{times}"), 100).await);
+                // Until it is gone: how many turns that takes depends on the machine.
+                let name = format!("{point:?}-{times}");
+                acknowledged.extend(talk(&url, &name, 10_000).await);
             }
             // Where it still lives, it is ended in another way than by its own hand.
             child.kill().unwrap();

@@ -25,11 +25,21 @@ struct Lives {
 pub(super) struct Faults {
     pub(super) settings: Settings,
     lives: Vec<Lives>,
+    /// Nothing breaks any more.
+    calm: bool,
 }
 
 impl Faults {
     pub(super) fn new(settings: Settings, replicas: usize) -> Self {
-        Self { settings, lives: vec![Lives::default(); replicas] }
+        Self { settings, lives: vec![Lives::default(); replicas], calm: false }
+    }
+}
+
+impl Faults {
+    /// Nothing breaks any more; what is broken is mended.
+    pub(super) fn calm(&mut self) {
+        self.settings.replica_mtbf = Span::ZERO;
+        self.calm = true;
     }
 }
 
@@ -64,7 +74,7 @@ impl World {
     /// A replica dies by itself.
     pub(super) fn death(&mut self, replica: u32, stamp: u32) {
         let lives = &self.faults.lives[replica as usize];
-        if lives.stamp != stamp {
+        if lives.stamp != stamp || self.faults.calm {
             return;
         }
         let entity = u64::from(replica) * LIVES + lives.count % LIVES;
@@ -101,6 +111,9 @@ impl World {
 
     /// A fault of the list is due.
     pub(super) fn scheduled(&mut self, index: u32) {
+        if self.faults.calm {
+            return;
+        }
         let fault = self.faults.settings.at[index as usize].fault.clone();
         match fault {
             Fault::ReplicaDown { replica, lasting } => self.replica_down(replica, lasting),

@@ -106,6 +106,13 @@ impl Judge {
         self.samples.remove(sample.0);
     }
 
+    /// Every vote brings a score from here on.
+    pub(super) fn calm(&mut self) {
+        let settings = &mut self.settings;
+        (settings.failed_share, settings.invalid_share, settings.hang_share) = (0.0, 0.0, 0.0);
+        (self.hangs_until, self.slow.0) = (Time::ZERO, Time::ZERO);
+    }
+
     /// No vote ends before `span` has passed.
     pub(super) fn hang(&mut self, bus: &Bus, span: Span) {
         self.hangs_until = self.hangs_until.max(bus.now + span);

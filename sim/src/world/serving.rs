@@ -75,6 +75,11 @@ pub(super) struct Serving {
 }
 
 impl Serving {
+    /// Nothing breaks any more.
+    pub(super) fn calm(&mut self) {
+        (self.failed, self.lost, self.duplicate) = (0.0, 0.0, 0.0);
+    }
+
     /// `replicas`: how many there ever are.
     pub(super) fn new(settings: &Settings, faults: &Faults, replicas: usize) -> Self {
         let server = Server {

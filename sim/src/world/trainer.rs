@@ -32,6 +32,11 @@ pub(super) struct Trainer {
 }
 
 impl Trainer {
+    /// No step fails any more.
+    pub(super) fn calm(&mut self) {
+        self.failed_share = 0.0;
+    }
+
     pub(super) fn new(settings: Settings, failed_share: f64) -> Self {
         Self {
             settings,

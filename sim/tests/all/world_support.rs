@@ -12,70 +12,8 @@ use headway_shared::time::Time;
 use headway_sim::kernel::random::Key;
 use headway_sim::run::{RunOptions, RunResult, simulate};
 use headway_sim::scenario::Scenario;
+pub(crate) use headway_sim::torture::{SESSIONS, SLOTS};
 use headway_sim::world::World;
-
-/// Eight slots, turns of 10 s, a judge of 1 s, steps of 5 s, batches of 4.
-pub(crate) const SLOTS: &str = r#"
-[scenario]
-name = "small"
-duration_sec = 86400
-steps = 20
-
-[reward_judging]
-judge_needs = "turn"
-
-[policy_training]
-batch_size = 4
-
-[world.serving]
-decode_base_sec = 0.1
-
-[world.clients]
-kind = "slots"
-slots = 8
-prompt_tokens = { kind = "constant", value = 50 }
-output_tokens = { kind = "constant", value = 100 }
-
-[world.judge]
-vote = { kind = "constant", sec = 1 }
-
-[world.trainer]
-step = { kind = "constant", sec = 5 }
-"#;
-
-/// Two sessions a minute, of four turns on average, judged by their next states.
-pub(crate) const SESSIONS: &str = r#"
-[scenario]
-name = "talk"
-duration_sec = 7200
-
-[policy_training]
-batch_size = 4
-
-[world.serving]
-decode_base_sec = 0.01
-decode_per_sequence_sec = 0.002
-
-[world.clients]
-kind = "sessions"
-arrivals = { kind = "poisson", per_hour = 120 }
-turns = { kind = "uniform", min = 1, max = 7 }
-prompt_tokens = { kind = "lognormal", median = 500, p99 = 4000 }
-growth_tokens = { kind = "exponential", mean = 100 }
-output_tokens = { kind = "lognormal", median = 200, p99 = 2000 }
-think = { kind = "exponential", mean_sec = 20 }
-done_share = 0.7
-side_share = 0.1
-
-[world.judge]
-vote = { kind = "lognormal", median_sec = 3, p99_sec = 20 }
-
-[world.trainer]
-step = { kind = "constant", sec = 30 }
-
-[world.weights]
-load = { kind = "constant", sec = 2 }
-"#;
 
 /// A scenario with assignments over it.
 pub(crate) fn try_load(text: &str, set: &[&str]) -> Result<(Scenario, Diagnostics), Diagnostics> {

@@ -49,6 +49,12 @@ impl Clients {
         }
     }
 
+    /// No new session comes; what has begun goes on.
+    pub(in crate::world) fn end(&mut self, bus: &mut Bus) {
+        self.settings.limit = self.born.sessions.max(1);
+        self.announce_end(bus);
+    }
+
     fn limit_reached(&self) -> bool {
         let limit = self.settings.limit;
         limit > 0 && self.born.sessions >= limit
