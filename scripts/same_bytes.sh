@@ -41,3 +41,6 @@ for jobs in 1 2; do
 done
 cmp "$out/check-1" "$out/check-2"
 "$out/dev" check scenarios/openclaw.toml
+
+# Random scenarios with every fault: safety, and that everything comes to its end.
+"$out/release" torture --seeds 2000 --out "$out/torture"

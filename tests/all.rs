@@ -46,6 +46,7 @@ mod all {
     mod scenario_keys;
     mod silence;
     mod stall;
+    mod torture;
     mod tournament;
     mod tune;
     mod validate;

@@ -31,6 +31,7 @@ mod all {
     mod samplers;
     mod synthetic_trace;
     mod theory;
+    mod torture;
     mod tournament;
     mod trajectories;
     mod troubles;

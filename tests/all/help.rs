@@ -44,6 +44,7 @@ fn every_command_explains_its_options() {
             &["--set", "--config", "--seed", "--format", "--jobs"],
             &["[SCENARIO|RECORD]", "--results", "--bless", "--tolerance", "--junit", "github"],
         ),
+        ("torture", &["--jobs", "--out"], &["--seeds", "--first", "--inputs", "1: a seed broke"]),
         ("diagnose", &["--format"], &["<RUN|DIR>", "1: a cause was found"]),
         ("import", &[], &["azure-llm"]),
         ("doctor", &["--set", "--config", "--settings", "--format"], &["HEADWAY_ADMIN_TOKEN"]),

@@ -31,6 +31,11 @@ impl Case {
         let mut case = Self::of_words(&mut words, slots, true);
         // Its end is that of its clients.
         case.set.extend(["scenario.steps=0", "scenario.duration_sec=1e8"].map(str::to_owned));
+        // A group without a time limit waits for ever for a member whose environment has failed.
+        let has = |set: &str| case.set.iter().any(|other| other == set);
+        if has("world.clients.environment=true") && has("group_timeout_sec=0") {
+            case.set.push("group_timeout_sec=7200".to_owned());
+        }
         if !slots {
             // Who comes back for ever, for a turn that no time limit lets end, has no end.
             case.set.push("world.clients.retries.return_share=0".to_owned());
