@@ -6,4 +6,5 @@ pub mod json;
 pub mod number;
 pub mod plot;
 pub mod results;
+pub(crate) mod stored;
 pub mod tables;

@@ -1,7 +1,7 @@
 //! The files of a plan, and reading them back.
 
+use std::io;
 use std::path::Path;
-use std::{fs, io};
 
 use headway_shared::metrics::METRICS;
 use serde::{Deserialize, Serialize};
@@ -12,6 +12,7 @@ use crate::report::csv::Csv;
 use crate::report::json;
 use crate::report::number;
 use crate::report::results::ReadError;
+use crate::report::stored;
 use crate::stats::Estimate;
 
 /// Metrics of a plan's table, each with its half-width.
@@ -111,15 +112,12 @@ impl PlanResults {
     /// # Errors
     /// A table's row is not as long as its header.
     pub fn files(&self) -> io::Result<Vec<(String, Vec<u8>)>> {
-        let mut meta = serde_json::to_vec_pretty(&self.meta)?;
-        meta.push(b'\n');
-        Ok(vec![
-            ("plan.csv".into(), self.points.to_bytes()?),
-            ("marginal.csv".into(), self.marginal.to_bytes()?),
-            ("runs.csv".into(), self.runs.to_bytes()?),
-            // Last: whoever finds it finds the others.
-            (Self::META.into(), meta),
-        ])
+        let tables = [
+            ("plan.csv", &self.points),
+            ("marginal.csv", &self.marginal),
+            ("runs.csv", &self.runs),
+        ];
+        stored::files(tables, (Self::META, &self.meta))
     }
 
     /// Reads the files of a folder; `None`: it holds no plan.
@@ -127,24 +125,10 @@ impl PlanResults {
     /// # Errors
     /// A file of it is missing or malformed.
     pub fn read(folder: &Path) -> Result<Option<Self>, ReadError> {
-        let path = folder.join(Self::META);
-        if !path.is_file() {
-            return Ok(None);
-        }
-        let bytes = |name: &str| {
-            let path = folder.join(name);
-            fs::read(&path).map_err(|source| ReadError::Io { path, source })
-        };
-        let malformed =
-            |name: &str, message: String| ReadError::Malformed { path: folder.join(name), message };
-        let table = |name: &str| {
-            Csv::parse(&bytes(name)?).map_err(|error| malformed(name, error.to_string()))
-        };
-        let meta = serde_json::from_slice(&bytes(Self::META)?)
-            .map_err(|error| malformed(Self::META, error.to_string()))?;
-        let (points, marginal, runs) =
-            (table("plan.csv")?, table("marginal.csv")?, table("runs.csv")?);
-        Ok(Some(Self { meta, points, marginal, runs }))
+        let Some(meta) = stored::meta(folder, Self::META)? else { return Ok(None) };
+        let table = |name| stored::table(folder, name);
+        let (points, marginal) = (table("plan.csv")?, table("marginal.csv")?);
+        Ok(Some(Self { meta, points, marginal, runs: table("runs.csv")? }))
     }
 
     /// Everything but the single runs as one JSON document.

@@ -3,7 +3,6 @@
 //! Plots are drawn from these tables and from nothing else, so a plot drawn again from the files
 //! is the plot that was drawn first.
 
-use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -11,6 +10,7 @@ use headway_shared::config::Config;
 use serde::{Deserialize, Serialize};
 
 use super::csv::Csv;
+use super::stored;
 
 /// What made a result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -116,20 +116,15 @@ impl Results {
     /// A table's row is not as long as its header.
     pub fn files(&self) -> io::Result<Vec<(String, Vec<u8>)>> {
         let stem = self.meta.kind.stem();
-        let mut meta = serde_json::to_vec_pretty(&self.meta)?;
-        meta.push(b'\n');
-        let mut files = vec![
-            (format!("{stem}.csv"), self.points.to_bytes()?),
-            ("runs.csv".into(), self.runs.to_bytes()?),
-            ("histogram.csv".into(), self.histogram.to_bytes()?),
-            ("series.csv".into(), self.series.to_bytes()?),
+        let points = format!("{stem}.csv");
+        let mut tables = vec![
+            (points.as_str(), &self.points),
+            ("runs.csv", &self.runs),
+            ("histogram.csv", &self.histogram),
+            ("series.csv", &self.series),
         ];
-        if let Some(ratios) = &self.ratios {
-            files.push((RATIOS.into(), ratios.to_bytes()?));
-        }
-        // Last: whoever finds it finds the others.
-        files.push((format!("{stem}.json"), meta));
-        Ok(files)
+        tables.extend(self.ratios.as_ref().map(|ratios| (RATIOS, ratios)));
+        stored::files(tables, (&format!("{stem}.json"), &self.meta))
     }
 
     /// The names of the files of a folder's result, if it holds one, that a later one may not have:
@@ -149,11 +144,7 @@ impl Results {
     /// The folder holds no result, or a file of it is missing or malformed.
     pub fn read(folder: &Path) -> Result<Self, ReadError> {
         let meta = read_meta(folder)?;
-        let table = |name: &str| {
-            let path = folder.join(name);
-            Csv::parse(&bytes(&path)?)
-                .map_err(|error| ReadError::Malformed { path, message: error.to_string() })
-        };
+        let table = |name: &str| stored::table(folder, name);
         Ok(Self {
             points: table(&format!("{}.csv", meta.kind.stem()))?,
             runs: table("runs.csv")?,
@@ -166,15 +157,7 @@ impl Results {
 }
 
 fn read_meta(folder: &Path) -> Result<Meta, ReadError> {
-    let path = Kind::ALL
-        .into_iter()
-        .map(|kind| folder.join(format!("{}.json", kind.stem())))
-        .find(|path| path.is_file())
-        .ok_or_else(|| ReadError::NoResult(folder.into()))?;
-    serde_json::from_slice(&bytes(&path)?)
-        .map_err(|error| ReadError::Malformed { path, message: error.to_string() })
-}
-
-fn bytes(path: &Path) -> Result<Vec<u8>, ReadError> {
-    fs::read(path).map_err(|source| ReadError::Io { path: path.into(), source })
+    let read = |kind: Kind| stored::meta(folder, &format!("{}.json", kind.stem())).transpose();
+    let found = Kind::ALL.into_iter().find_map(read);
+    found.unwrap_or_else(|| Err(ReadError::NoResult(folder.into())))
 }

@@ -1,7 +1,7 @@
 //! The files of a tournament, and reading them back.
 
+use std::io;
 use std::path::Path;
-use std::{fs, io};
 
 use headway_shared::config::Choice as _;
 use serde::{Deserialize, Serialize};
@@ -14,6 +14,7 @@ use crate::report::csv::Csv;
 use crate::report::json;
 use crate::report::number;
 use crate::report::results::ReadError;
+use crate::report::stored;
 
 /// A workload of a tournament.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -114,10 +115,7 @@ impl TournamentResults {
     /// # Errors
     /// A row of the table is not as long as its header.
     pub fn files(&self) -> io::Result<Vec<(String, Vec<u8>)>> {
-        let mut meta = serde_json::to_vec_pretty(&self.meta)?;
-        meta.push(b'\n');
-        // The metadata last: whoever finds it finds the table.
-        Ok(vec![(Self::TABLE.into(), self.table.to_bytes()?), (Self::META.into(), meta)])
+        stored::files([(Self::TABLE, &self.table)], (Self::META, &self.meta))
     }
 
     /// Reads the files of a folder; `None`: it holds no tournament.
@@ -125,21 +123,8 @@ impl TournamentResults {
     /// # Errors
     /// A file of it is missing or malformed.
     pub fn read(folder: &Path) -> Result<Option<Self>, ReadError> {
-        let path = folder.join(Self::META);
-        if !path.is_file() {
-            return Ok(None);
-        }
-        let bytes = |name: &str| {
-            let path = folder.join(name);
-            fs::read(&path).map_err(|source| ReadError::Io { path, source })
-        };
-        let malformed =
-            |name: &str, message: String| ReadError::Malformed { path: folder.join(name), message };
-        let meta = serde_json::from_slice(&bytes(Self::META)?)
-            .map_err(|error| malformed(Self::META, error.to_string()))?;
-        let table = Csv::parse(&bytes(Self::TABLE)?)
-            .map_err(|error| malformed(Self::TABLE, error.to_string()))?;
-        Ok(Some(Self { meta, table }))
+        let Some(meta) = stored::meta(folder, Self::META)? else { return Ok(None) };
+        Ok(Some(Self { meta, table: stored::table(folder, Self::TABLE)? }))
     }
 
     /// Everything as one JSON document.

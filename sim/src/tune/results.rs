@@ -1,7 +1,7 @@
 //! The files of a tuning, and reading them back.
 
+use std::io;
 use std::path::Path;
-use std::{fs, io};
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -12,6 +12,7 @@ use crate::report::csv::Csv;
 use crate::report::json;
 use crate::report::number;
 use crate::report::results::ReadError;
+use crate::report::stored;
 use crate::stats::Estimate;
 
 /// What a tuning is about. It holds no time of day, host or path.
@@ -110,14 +111,8 @@ impl TuneResults {
     /// # Errors
     /// A table's row is not as long as its header.
     pub fn files(&self) -> io::Result<Vec<(String, Vec<u8>)>> {
-        let mut meta = serde_json::to_vec_pretty(&self.meta)?;
-        meta.push(b'\n');
-        Ok(vec![
-            ("candidates.csv".into(), self.candidates.to_bytes()?),
-            ("front.csv".into(), self.front.to_bytes()?),
-            // Last: whoever finds it finds the others.
-            (Self::META.into(), meta),
-        ])
+        let tables = [("candidates.csv", &self.candidates), ("front.csv", &self.front)];
+        stored::files(tables, (Self::META, &self.meta))
     }
 
     /// Reads the files of a folder; `None`: it holds no tuning.
@@ -125,21 +120,8 @@ impl TuneResults {
     /// # Errors
     /// A file of it is missing or malformed.
     pub fn read(folder: &Path) -> Result<Option<Self>, ReadError> {
-        let path = folder.join(Self::META);
-        if !path.is_file() {
-            return Ok(None);
-        }
-        let bytes = |name: &str| {
-            let path = folder.join(name);
-            fs::read(&path).map_err(|source| ReadError::Io { path, source })
-        };
-        let malformed =
-            |name: &str, message: String| ReadError::Malformed { path: folder.join(name), message };
-        let table = |name: &str| {
-            Csv::parse(&bytes(name)?).map_err(|error| malformed(name, error.to_string()))
-        };
-        let meta = serde_json::from_slice(&bytes(Self::META)?)
-            .map_err(|error| malformed(Self::META, error.to_string()))?;
+        let Some(meta) = stored::meta(folder, Self::META)? else { return Ok(None) };
+        let table = |name| stored::table(folder, name);
         Ok(Some(Self { meta, candidates: table("candidates.csv")?, front: table("front.csv")? }))
     }
 
