@@ -30,6 +30,8 @@ pub struct ReplayReport {
     pub decisions: Decisions,
     /// Snapshots in the record, each equal to the core at that place.
     pub snapshots: u64,
+    /// Snapshots of a build that lays the state out otherwise: they cannot be compared.
+    pub uncompared: u64,
     /// The time of the last input.
     pub end: Time,
 }
@@ -164,7 +166,7 @@ impl Replayer {
 
     fn at(scheduler: Scheduler, inputs: u64) -> Self {
         let (decisions, end) = (Decisions { inputs, ..Decisions::default() }, scheduler.now());
-        let report = ReplayReport { decisions, snapshots: 0, end };
+        let report = ReplayReport { decisions, snapshots: 0, uncompared: 0, end };
         Self { scheduler, actions: Vec::new(), report }
     }
 
@@ -212,14 +214,20 @@ impl Replayer {
         Err(ReplayError::Diverged(Box::new(divergence)))
     }
 
-    /// A snapshot must restore to this very core.
+    /// A snapshot must restore to this very core; one of another layout is counted.
     ///
     /// # Errors
     /// [`ReplayError::Snapshot`] or [`ReplayError::SnapshotDiffers`].
     pub fn snapshot(&mut self, bytes: &[u8]) -> Result<(), ReplayError> {
         let inputs = self.report.decisions.inputs;
         let fail = |error| ReplayError::Snapshot { inputs, error };
-        let restored = snapshot::from_bytes(bytes).map_err(fail)?;
+        let restored = match snapshot::from_bytes(bytes) {
+            Err(SnapshotError::OtherLayout { .. }) => {
+                self.report.uncompared += 1;
+                return Ok(());
+            }
+            restored => restored.map_err(fail)?,
+        };
         let ours = snapshot::to_bytes(&self.scheduler).map_err(fail)?;
         if ours != snapshot::to_bytes(&restored).map_err(fail)? {
             return Err(ReplayError::SnapshotDiffers { inputs });
@@ -273,6 +281,19 @@ mod tests {
         let cut = Reader::open(&bytes[..bytes.len() - 1]).unwrap();
         let error = replay(cut).unwrap_err();
         assert!(matches!(error, ReplayError::Record(RecordError::Truncated { entry: 2 })));
+    }
+
+    #[test]
+    fn a_snapshot_of_another_layout_is_counted_and_one_that_is_damaged_is_an_error() {
+        let mut replayer = Replayer::new(Config::default());
+        let bytes = snapshot::to_bytes(replayer.scheduler()).unwrap();
+        replayer.snapshot(&bytes).unwrap();
+        let mut other = bytes.clone();
+        other[8..12].copy_from_slice(&1_u32.to_le_bytes());
+        replayer.snapshot(&other).unwrap();
+        assert_eq!((replayer.report().snapshots, replayer.report().uncompared), (1, 1));
+        let cut = replayer.snapshot(&bytes[..bytes.len() - 1]);
+        assert!(matches!(cut, Err(ReplayError::Snapshot { inputs: 0, .. })));
     }
 
     /// A record of a run in which anything happens, with a snapshot after every input.

@@ -7,7 +7,7 @@ use std::path::Path;
 
 use headway_shared::check::{CheckReport, Unended, check as check_record};
 use headway_shared::record::{Reader, RecordError};
-use headway_shared::replay::ReplayError;
+use headway_shared::replay::{ReplayError, ReplayReport};
 use headway_sim::check::Case;
 use serde_json::json;
 
@@ -104,10 +104,10 @@ fn describe(text: &mut String, record: &Path, report: &CheckReport, live: bool) 
     let (inputs, end) = (replay.decisions.inputs, replay.end);
     let _ = writeln!(
         text,
-        "{}: {inputs} inputs until {end}, {} snapshots\n  samples: {} admitted = {} trained + {} \
+        "{}: {inputs} inputs until {end}, {}\n  samples: {} admitted = {} trained + {} \
          discarded + {} outstanding + {} parked\n  work: {started} started, {} under way at the end",
         record.display(),
-        replay.snapshots,
+        snapshots(replay),
         ledger.admitted,
         ledger.trained,
         ledger.discarded_total(),
@@ -124,6 +124,16 @@ fn describe(text: &mut String, record: &Path, report: &CheckReport, live: bool) 
     let holds = findings.is_empty() && (unanswered.is_empty() || !live);
     let _ = writeln!(text, "{}", if holds { "  nothing is wrong" } else { "  the check failed" });
     holds
+}
+
+/// How many snapshots were compared, and how many could not be.
+pub(crate) fn snapshots(replay: &ReplayReport) -> String {
+    match (replay.snapshots, replay.uncompared) {
+        (compared, 0) => format!("{compared} snapshots"),
+        (compared, others) => {
+            format!("{compared} snapshots (and {others} of another layout, not compared)")
+        }
+    }
 }
 
 fn list(text: &mut String, works: &[Unended], what: &str) {

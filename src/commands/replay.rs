@@ -91,6 +91,7 @@ mod database {
     use headway_shared::replay::ReplayReport;
 
     use super::OTHER_VERSION;
+    use crate::checks::records::snapshots;
     use crate::failure::Failure;
     use crate::terminal;
 
@@ -124,8 +125,11 @@ mod database {
         let path = record.display();
         match report {
             Some(report) => format!(
-                "{path}: {} inputs until {}, {} snapshots, the same decisions (digest {})\n",
-                report.decisions.inputs, report.end, report.snapshots, report.decisions.digest
+                "{path}: {} inputs until {}, {}, the same decisions (digest {})\n",
+                report.decisions.inputs,
+                report.end,
+                snapshots(&report),
+                report.decisions.digest
             ),
             None => format!(
                 "{path}: inputs {} to {}: not verified; decision version {} decided them, and this \
