@@ -2,6 +2,7 @@
 
 use comfy_table::{Cell, CellAlignment, ContentArrangement, LineStyle, Table, TableStyle};
 use headway_sim::compare::Difference;
+use headway_sim::report::csv::Csv;
 use headway_sim::report::number;
 use headway_sim::report::results::Results;
 
@@ -104,6 +105,23 @@ pub(crate) fn run(results: &Results) -> String {
         table.add_row([Cell::new(label), right(cell(results, 0, name, *form))]);
     }
     written_out(&table) + &mark(results.meta.drift.as_deref())
+}
+
+/// How a row of candidates is marked: the choice, what cannot be chosen, and the front. `is`: a
+/// column says yes.
+fn mark_of(table: &Csv, row: usize, is: impl Fn(&str) -> bool) -> &'static str {
+    let says = |column: &str| !table.text(row, column).is_empty();
+    if is("chosen") {
+        ">"
+    } else if says("failed") {
+        "failed"
+    } else if says("breaks") {
+        "breaks"
+    } else if is("front") {
+        "*"
+    } else {
+        ""
+    }
 }
 
 /// What ratios were fitted to, below a table that has some.

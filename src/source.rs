@@ -12,16 +12,7 @@ use crate::failure::Failure;
 /// # Errors
 /// There is no such file, or it is no record that this build can read.
 pub(crate) fn open(path: &Path) -> Result<Box<dyn RunSource>, Failure> {
-    let unreadable = |error| Failure::unreadable(path, &error);
-    #[cfg(feature = "live")]
-    if headway_runtime::store::is_database(path).map_err(unreadable)? {
-        let run = headway_runtime::store::RecordedRun::open(path);
-        return Ok(Box::new(run.map_err(|error| unusable(path, &error))?));
-    }
-    let bytes = std::fs::read(path).map_err(unreadable)?;
-    let name = path.file_name().unwrap_or_default().to_string_lossy();
-    let run = RecordedRun::open(&name, bytes).map_err(|error| unusable(path, &error))?;
-    Ok(Box::new(run))
+    opened(path, false)
 }
 
 /// The same, whatever decision version decided it.
@@ -29,15 +20,22 @@ pub(crate) fn open(path: &Path) -> Result<Box<dyn RunSource>, Failure> {
 /// # Errors
 /// As [`open`].
 pub(crate) fn open_any(path: &Path) -> Result<Box<dyn RunSource>, Failure> {
+    opened(path, true)
+}
+
+/// `any`: also of another decision version.
+fn opened(path: &Path, any: bool) -> Result<Box<dyn RunSource>, Failure> {
     let unreadable = |error| Failure::unreadable(path, &error);
     #[cfg(feature = "live")]
     if headway_runtime::store::is_database(path).map_err(unreadable)? {
-        let run = headway_runtime::store::RecordedRun::open_any(path);
+        use headway_runtime::store::RecordedRun;
+        let run = if any { RecordedRun::open_any(path) } else { RecordedRun::open(path) };
         return Ok(Box::new(run.map_err(|error| unusable(path, &error))?));
     }
     let bytes = std::fs::read(path).map_err(unreadable)?;
     let name = path.file_name().unwrap_or_default().to_string_lossy();
-    let run = RecordedRun::open_any(&name, bytes).map_err(|error| unusable(path, &error))?;
+    let open = if any { RecordedRun::open_any } else { RecordedRun::open };
+    let run = open(&name, bytes).map_err(|error| unusable(path, &error))?;
     Ok(Box::new(run))
 }
 

@@ -38,7 +38,7 @@ use std::sync::Arc;
 
 use headway_shared::action::{Action, OperatorReply};
 use headway_shared::core::{Fate, Scheduler};
-use headway_shared::guard::Guard;
+use headway_shared::guard::{Found, Guard};
 use headway_shared::id::{
     GroupId, PublicationId, ReplicaId, RequestId, SampleId, SessionId, StepId, VoteId,
 };
@@ -87,6 +87,8 @@ struct Driver {
     narrator: Narrator,
     /// Holds the run to its envelope.
     guard: Option<Guard>,
+    /// What it found, as others are shown it: made anew when it finds something.
+    found: Option<Arc<Found>>,
     /// The guard wants the previous configuration back.
     roll_back_due: bool,
     decisions: Decisions,
@@ -375,7 +377,7 @@ impl Driver {
             ending: self.ending.is_some(),
             kept: self.kept(),
             strays: self.strays,
-            guard: self.guard.as_ref().map(|guard| guard.found().clone()),
+            guard: self.found.clone(),
         });
     }
 }

@@ -172,7 +172,7 @@ pub fn simulate<'a>(
     replication: u32,
     options: RunOptions<'a>,
 ) -> Result<RunResult, RunFailure> {
-    let RunOptions { record, series_interval, max_inputs, calm_after, watch } = options;
+    let RunOptions { record, series_interval, max_inputs, mut calm_after, watch } = options;
     let mut run = Run::new(scenario, replication, series_interval, record)?;
     run.watch = watch;
     let end = Time::ZERO + scenario.duration;
@@ -189,6 +189,7 @@ pub fn simulate<'a>(
         }
         if calm_after > 0 && run.decisions.inputs >= calm_after {
             run.world.calm();
+            calm_after = 0;
         }
         if let Some(error) = run.failed {
             break Ended::Failed(error);

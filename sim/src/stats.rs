@@ -5,5 +5,5 @@
 mod interval;
 mod warm_up;
 
-pub use interval::{Estimate, estimate, mean, paired_difference, variance};
+pub use interval::{Estimate, estimate, half_width_of_one_more, mean, paired_difference, variance};
 pub use warm_up::{WarmUp, mser5};

@@ -63,18 +63,7 @@ pub(crate) fn plan(results: &PlanResults) -> String {
 }
 
 fn mark(results: &PlanResults, row: usize) -> &'static str {
-    let says = |column: &str| !results.points.text(row, column).is_empty();
-    if results.is(row, "chosen") {
-        ">"
-    } else if says("failed") {
-        "failed"
-    } else if says("breaks") {
-        "breaks"
-    } else if results.is(row, "front") {
-        "*"
-    } else {
-        ""
-    }
+    super::mark_of(&results.points, row, |column| results.is(row, column))
 }
 
 /// What the marks mean, and what is not in the table.

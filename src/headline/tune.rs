@@ -73,18 +73,7 @@ fn best_first(results: &TuneResults) -> Vec<usize> {
 }
 
 fn mark(results: &TuneResults, row: usize) -> String {
-    let says = |column: &str| !results.candidates.text(row, column).is_empty();
-    let state = if results.is(row, "chosen") {
-        ">"
-    } else if says("failed") {
-        "failed"
-    } else if says("breaks") {
-        "breaks"
-    } else if results.is(row, "front") {
-        "*"
-    } else {
-        ""
-    };
+    let state = super::mark_of(&results.candidates, row, |column| results.is(row, column));
     let present = if results.is(row, "present") { "as it is" } else { "" };
     format!("{state} {present}").trim().to_owned()
 }

@@ -1,5 +1,7 @@
 //! The run held to an envelope: what the guard says is logged, and done.
 
+use std::sync::Arc;
+
 use headway_shared::action::Action;
 use headway_shared::config::GuardSettings;
 use headway_shared::guard::{Guard, Report, Verdict};
@@ -14,6 +16,7 @@ impl Driver {
     pub(super) fn hold_to(&mut self, settings: Option<GuardSettings>) {
         let now = self.clock.now();
         self.guard = settings.map(|settings| Guard::new(settings, now, &self.scheduler));
+        self.found = self.guard.as_ref().map(|guard| Arc::new(guard.found().clone()));
     }
 
     /// The guard sees what the core has handled.
@@ -43,8 +46,12 @@ impl Driver {
 
     /// Says when a deviation begins and when it is over.
     fn judged(&mut self, deviated: bool, report: Option<Report>) {
-        let (Some(report), Some(guard)) = (report, &self.guard) else { return };
+        let Some(guard) = &self.guard else { return };
         let deviates = guard.found().deviating;
+        if report.is_some() || deviates != deviated {
+            self.found = Some(Arc::new(guard.found().clone()));
+        }
+        let Some(report) = report else { return };
         self.roll_back_due |= report.verdict == Verdict::RollBack;
         if deviates != deviated {
             self.narrator.say(Note::Guard { report });

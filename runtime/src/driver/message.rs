@@ -145,7 +145,7 @@ pub struct Status {
     /// What engines said of turns that they were not asked for, or that were over.
     pub strays: u64,
     /// What its guard found, where it has one.
-    pub guard: Option<Found>,
+    pub guard: Option<Arc<Found>>,
 }
 
 impl Status {

@@ -201,6 +201,7 @@ fn assemble(
         observer: Observer::new(scheduler.config(), Span::ZERO),
         narrator: Narrator::new(&scheduler, clock.now(), options.log_logprob_diff),
         guard: None,
+        found: None,
         roll_back_due: false,
         decisions: Decisions::default(),
         session_names: sessions.iter().cloned().collect(),

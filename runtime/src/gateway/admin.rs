@@ -55,7 +55,7 @@ pub(super) async fn state(State(gate): State<Arc<Gate>>, headers: HeaderMap) -> 
             "signal": f64::from(moved.signal) / 1e6,
         })),
         "strays": status.strays,
-        "guard": status.guard.as_ref().map(guard),
+        "guard": status.guard.as_deref().map(guard),
         "kept": {
             "turns": status.kept.turns,
             "requests": status.kept.requests,

@@ -95,7 +95,7 @@ async fn a_rollback_brings_the_previous_configuration_back_by_a_recorded_input()
     let live = start(&dir, OnDeviation::Rollback).await;
     play(&live, false, |guard| guard["rolled_back"] == true).await;
     let status = live.driver.status();
-    let deviation = status.guard.unwrap().deviation.unwrap();
+    let deviation = status.guard.unwrap().deviation.clone().unwrap();
     assert_eq!(deviation.verdict, Verdict::RollBack);
     live.until_nothing_is_kept().await;
     // One sample is a batch again, whatever else waited.

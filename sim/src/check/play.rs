@@ -12,11 +12,10 @@ use serde_json::{Map, Value};
 use super::difference::{Difference, Divergence, How, Taken, moved};
 use super::golden::{FORMAT_VERSION, Golden};
 use super::log::{BLOCK, Entry, Log, Running, Writer, batch};
-use crate::kernel::math::student_t_quantile;
 use crate::report::number;
 use crate::run::{RunFailure, RunOptions, RunResult, simulate};
 use crate::scenario::Scenario;
-use crate::stats::variance;
+use crate::stats::half_width_of_one_more;
 
 /// How much of a run a golden holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -240,9 +239,7 @@ pub(super) fn noise(runs: &[Summary]) -> Vec<Option<f64>> {
     let metrics = runs.first().map_or(0, |run| run.values().count());
     let of = |place: usize| {
         let values: Vec<f64> = runs.iter().filter_map(|run| run.values().nth(place)?.1).collect();
-        let count = u32::try_from(values.len()).ok()?;
-        let spread = variance(&values)?.sqrt();
-        Some(student_t_quantile(0.975, count - 1) * spread * (1.0 + 1.0 / f64::from(count)).sqrt())
+        half_width_of_one_more(&values, 0.95)
     };
     (0..metrics).map(of).collect()
 }

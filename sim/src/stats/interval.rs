@@ -37,6 +37,16 @@ pub fn variance(values: &[f64]) -> Option<f64> {
     (values.len() > 1).then(|| squares / (values.len() - 1) as f64)
 }
 
+/// Half the width of the interval, around the mean, in which one more value lies with this
+/// probability (Student's t; the values are normal and independent); `None` of fewer than two.
+#[must_use]
+pub fn half_width_of_one_more(values: &[f64], coverage: f64) -> Option<f64> {
+    let variance = variance(values)?;
+    let count = u32::try_from(values.len()).ok()?;
+    let t = student_t_quantile(0.5 + 0.5 * coverage, count - 1);
+    Some(t * (variance * (1.0 + 1.0 / f64::from(count))).sqrt())
+}
+
 /// The mean of independent replications with its interval; `None` of nothing.
 #[must_use]
 pub fn estimate(values: &[f64]) -> Option<Estimate> {

@@ -11,7 +11,7 @@ use super::{Candidate, Task, TuneError};
 use crate::kernel::math::student_t_quantile;
 use crate::report::number;
 use crate::run::{RunOptions, simulate};
-use crate::stats::{mean, variance};
+use crate::stats::{half_width_of_one_more, mean, variance};
 use crate::sweep::{Progress, RunError, replicate};
 use crate::validate::{FIGURES, Tolerance};
 
@@ -109,10 +109,7 @@ fn mean_of(metric: &str, windows: &[Summary]) -> Option<f64> {
 /// far the world may be from the real one, and within what the metric can be; `None` of fewer than
 /// two windows in which it is defined. `age` is the mean age of a sample, in seconds.
 fn range(metric: &Metric, values: &[f64], age: f64) -> Option<Range> {
-    let (middle, variance) = (mean(values)?, variance(values)?);
-    let count = values.len() as f64;
-    let degrees = u32::try_from(values.len()).ok()? - 1;
-    let half = student_t_quantile(0.995, degrees) * (variance * (1.0 + 1.0 / count)).sqrt();
+    let (middle, half) = (mean(values)?, half_width_of_one_more(values, COVERAGE)?);
     let lowest = values.iter().copied().fold(f64::INFINITY, f64::min);
     let highest = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
     let allowed = allowance(metric, middle, age);
@@ -137,6 +134,9 @@ fn allowance(metric: &Metric, middle: f64, age: f64) -> f64 {
         _ => 0.0,
     }
 }
+
+/// Of the interval of one window more.
+const COVERAGE: f64 = 0.99;
 
 /// A digit in the sixth place, by which rounding may have moved a number of six.
 const DIGIT: f64 = 1e-5;

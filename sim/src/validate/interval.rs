@@ -2,8 +2,7 @@
 
 use headway_shared::metrics::{Kind, Metric};
 
-use crate::kernel::math::student_t_quantile;
-use crate::stats::{mean, variance};
+use crate::stats::{half_width_of_one_more, mean};
 
 /// The share of runs that a prediction interval holds.
 pub const COVERAGE: f64 = 0.9;
@@ -93,10 +92,7 @@ pub fn predict(metric: &Metric, values: &[f64]) -> Option<Prediction> {
 /// The interval of one more value; `None` of fewer than two.
 #[must_use]
 pub fn one_more(values: &[f64]) -> Option<(f64, f64)> {
-    let (middle, variance) = (mean(values)?, variance(values)?);
-    let count = u32::try_from(values.len()).ok()?;
-    let t = student_t_quantile(0.5 + 0.5 * COVERAGE, count - 1);
-    let half = t * (variance * (1.0 + 1.0 / f64::from(count))).sqrt();
+    let (middle, half) = (mean(values)?, half_width_of_one_more(values, COVERAGE)?);
     Some((middle - half, middle + half))
 }
 

@@ -7,7 +7,9 @@ use headway_sim::plan::results::PlanResults;
 use headway_sim::plan::split::{Place, smallest, splits};
 use headway_sim::plan::{PlanError, Planning, Task, plan};
 use headway_sim::scenario::{Layout, Scenario};
-use headway_sim::sweep::{Axis, Progress, over};
+use headway_sim::sweep::{Axis, over};
+
+use super::world_support::{Silent, load};
 
 /// A replica holds two turns of 10 s: S of them give 0.2 * S samples a second. A step on 8 samples
 /// of 150 tokens takes 40 / T seconds on T GPUs, which takes 0.2 * T samples a second. So N GPUs
@@ -54,20 +56,6 @@ gpus = 1
 /// The number of the line that begins so.
 fn line(text: &str, start: &str) -> usize {
     1 + text.lines().position(|line| line.starts_with(start)).unwrap()
-}
-
-struct Silent;
-
-impl Progress for Silent {
-    fn run_ended(&self) {}
-}
-
-fn load(text: &str, set: &[&str]) -> Scenario {
-    let layers = set.iter().fold(Layers::new().toml("test.toml", text), |l, &set| l.set(set));
-    match Scenario::load(&layers, Path::new(".")) {
-        Ok((scenario, _)) => scenario,
-        Err(problems) => panic!("{problems}"),
-    }
 }
 
 fn axes(expressions: &[&str]) -> Vec<Axis> {

@@ -10,20 +10,14 @@ use headway_sim::report::csv::Csv;
 use headway_sim::report::plot;
 use headway_sim::run::{RunOptions, simulate};
 use headway_sim::scenario::Scenario;
-use headway_sim::sweep::{Axis, Progress, over, replicate};
+use headway_sim::sweep::{Axis, over, replicate};
 
 use super::committed;
-use super::world_support::load_shipped;
+use super::world_support::{Silent, load_shipped};
 
 const GPUS: [u32; 3] = [32, 64, 128];
 const EXHAUSTIVE: &str = "128-exhaustive";
 const TRIED: &str = "policy_training.staleness_threshold";
-
-struct Silent;
-
-impl Progress for Silent {
-    fn run_ended(&self) {}
-}
 
 /// Shorter than the scenario as it ships: three sync periods, the first of them dropped.
 fn scenario() -> (Scenario, Vec<Axis>) {

@@ -6,23 +6,16 @@ use headway_shared::config::SyncMode;
 use headway_sim::report::csv::Csv;
 use headway_sim::report::plot;
 use headway_sim::scenario::Scenario;
-use headway_sim::sweep::Progress;
 use headway_sim::tournament::entrant::{ENTRANTS, Entrant};
 use headway_sim::tournament::results::TournamentResults;
 use headway_sim::tournament::{Task, page, play};
 
 use super::committed;
-use super::world_support::load_shipped;
+use super::world_support::{Silent, load_shipped};
 
 const WORKLOADS: [&str; 3] = ["tournament-mild", "tournament-heavy", "tournament-sessions"];
 /// Workloads in which nothing is refused and nobody is waited for.
 const BATCH_RL: [&str; 2] = ["tournament-mild", "tournament-heavy"];
-
-struct Silent;
-
-impl Progress for Silent {
-    fn run_ended(&self) {}
-}
 
 fn entrants(names: &[&str]) -> Vec<&'static Entrant> {
     ENTRANTS.iter().filter(|entrant| names.contains(&entrant.name)).collect()

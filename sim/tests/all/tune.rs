@@ -7,10 +7,12 @@ use headway_shared::config::{Diagnostics, Layers};
 use headway_sim::run::{RunOptions, simulate};
 use headway_sim::scenario::Scenario;
 use headway_sim::stats::paired_difference;
-use headway_sim::sweep::{Axis, Planned, Progress, grid, replicate};
+use headway_sim::sweep::{Axis, Planned, grid, replicate};
 use headway_sim::tune::aim::Aim;
 use headway_sim::tune::results::TuneResults;
 use headway_sim::tune::{Task, TuneError, Tuning, space, tune};
+
+use super::world_support::{Silent, load};
 
 /// Two replicas, a trainer that is about as fast, and a judge that is a little slow.
 const SMALL: &str = r#"
@@ -59,20 +61,6 @@ load = { kind = "constant", sec = 1 }
 "#;
 
 const RATE: &str = "trained_samples_per_hour";
-
-struct Silent;
-
-impl Progress for Silent {
-    fn run_ended(&self) {}
-}
-
-fn load(text: &str, set: &[&str]) -> Scenario {
-    let layers = set.iter().fold(Layers::new().toml("test.toml", text), |l, &set| l.set(set));
-    match Scenario::load(&layers, Path::new(".")) {
-        Ok((scenario, _)) => scenario,
-        Err(problems) => panic!("{problems}"),
-    }
-}
 
 fn texts(texts: &[&str]) -> Vec<String> {
     texts.iter().map(|text| (*text).to_owned()).collect()

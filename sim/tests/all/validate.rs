@@ -9,13 +9,12 @@ use headway_shared::time::{Span, Time};
 use headway_sim::report::plot::draw_validation;
 use headway_sim::run::{RunOptions, simulate};
 use headway_sim::scenario::{Scenario, Warmup};
-use headway_sim::sweep::Progress;
 use headway_sim::validate::{
     MeasureError, Measured, Row, Run, Task, Tolerances, ValidateError, Validation, measure,
     validate,
 };
 
-use super::world_support::{load, recorded};
+use super::world_support::{Silent, load, recorded};
 
 /// A judge that is seldom the bottleneck, turns of many lengths, and a bound of 2 versions.
 const LAB: &str = r#"
@@ -65,12 +64,6 @@ const FITTED: &str = r#"
 from = "lab.db"
 parameters = [{ key = "world.judge.vote.mean_sec", value = 0.3, low = 0.2, high = 0.45 }]
 "#;
-
-struct Silent;
-
-impl Progress for Silent {
-    fn run_ended(&self) {}
-}
 
 /// The record of a run of the lab under some settings.
 fn record(name: &str, set: &[&str]) -> RecordedRun {

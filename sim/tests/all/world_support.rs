@@ -12,8 +12,16 @@ use headway_shared::time::Time;
 use headway_sim::kernel::random::Key;
 use headway_sim::run::{RunOptions, RunResult, simulate};
 use headway_sim::scenario::Scenario;
+use headway_sim::sweep::Progress;
 pub(crate) use headway_sim::torture::{SESSIONS, SLOTS};
 use headway_sim::world::World;
+
+/// Nobody looks how far it is.
+pub(crate) struct Silent;
+
+impl Progress for Silent {
+    fn run_ended(&self) {}
+}
 
 /// A scenario with assignments over it.
 pub(crate) fn try_load(text: &str, set: &[&str]) -> Result<(Scenario, Diagnostics), Diagnostics> {
