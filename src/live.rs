@@ -61,6 +61,7 @@ pub(crate) async fn run(args: &Args, live: Live) -> Result<(), Failure> {
     let parts = Parts { tokenizer: tokenizer.clone(), judge, engines, trainer };
     let options = driver::Options {
         submission_enabled: settings.serving.submission_enabled,
+        durability: args.durability.into(),
         log_logprob_diff: settings.logging.log_rollout_logprob_diff,
         guard,
         ..driver::Options::default()

@@ -2,8 +2,9 @@
 //!
 //! One transaction holds an input, the digest of the actions it caused, and the payloads that
 //! belong to it, so that they are there together or not at all. The journal is a write-ahead log
-//! with `synchronous = FULL`: what is committed survives a power failure. `docs/record.md`
-//! describes the tables; every column but the snapshots is readable in the `sqlite3` shell.
+//! with `synchronous = FULL`: what is committed survives a power failure ([`Durability`] is a choice).
+//! `docs/record.md` describes the tables; every column but the snapshots is readable in the
+//! `sqlite3` shell.
 
 mod check;
 mod facts;
@@ -103,6 +104,17 @@ pub enum StoreError {
     Replay(#[from] ReplayError),
 }
 
+/// What a commit survives.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Durability {
+    /// A power failure: it waits for the disk.
+    #[default]
+    Power,
+    /// The end of the process, however it came, but not that of the machine: the operating system
+    /// has it.
+    Process,
+}
+
 /// A record, opened by the process that runs with it.
 #[derive(Debug)]
 pub struct Database {
@@ -144,6 +156,14 @@ impl Database {
     /// [`StoreError`].
     pub fn decision_version(&self) -> Result<u32, StoreError> {
         Ok(stretch::stretches(&self.connection)?.last().map_or(0, |last| last.decision_version))
+    }
+
+    /// What commits survive from now on; at first a power failure.
+    ///
+    /// # Errors
+    /// [`StoreError::Sql`].
+    pub fn set_durability(&mut self, durability: Durability) -> Result<(), StoreError> {
+        set_durability(&self.connection, durability)
     }
 
     /// What the tables say otherwise than a core that has handled the last inputs.
@@ -220,8 +240,15 @@ fn upgrade(connection: &mut Connection) -> Result<(), StoreError> {
 
 fn prepare(connection: &Connection) -> Result<(), StoreError> {
     connection.pragma_update(None, "journal_mode", "WAL")?;
-    connection.pragma_update(None, "synchronous", "FULL")?;
-    Ok(())
+    set_durability(connection, Durability::default())
+}
+
+fn set_durability(connection: &Connection, durability: Durability) -> Result<(), StoreError> {
+    let synchronous = match durability {
+        Durability::Power => "FULL",
+        Durability::Process => "NORMAL",
+    };
+    Ok(connection.pragma_update(None, "synchronous", synchronous)?)
 }
 
 /// Opens a record to read it, while a run may be writing to it.

@@ -4,6 +4,7 @@ use std::env;
 use std::path::PathBuf;
 
 use headway_runtime::log::{self, Format, Level};
+use headway_runtime::store;
 use headway_shared::config::Live;
 
 use crate::failure::Failure;
@@ -16,6 +17,25 @@ pub(crate) const TCH: &str = "tch";
 /// How much is logged, where no option says it.
 const LOG: &str = "HEADWAY_LOG";
 
+/// What a commit survives.
+#[derive(Clone, Copy, Debug, Default, clap::ValueEnum)]
+pub(crate) enum Durability {
+    /// A power failure: each commit waits for the disk
+    #[default]
+    Power,
+    /// The end of this process, by whatever signal; a machine that dies takes what was last with it
+    Process,
+}
+
+impl From<Durability> for store::Durability {
+    fn from(durability: Durability) -> Self {
+        match durability {
+            Durability::Power => Self::Power,
+            Durability::Process => Self::Process,
+        }
+    }
+}
+
 /// Serve, judge and train a policy live, with a record of every decision
 #[derive(clap::Args)]
 pub(crate) struct Args {
@@ -24,6 +44,9 @@ pub(crate) struct Args {
     /// The record; a run that ended or was killed goes on where it was
     #[arg(long, value_name = "FILE", default_value = "run.db")]
     pub(crate) record: PathBuf,
+    /// What an answered turn, a published version and a reported step survive
+    #[arg(long, value_enum, default_value_t)]
+    pub(crate) durability: Durability,
     /// Where a policy of engine tch computes: cpu or cuda:N
     #[cfg(feature = "torch")]
     #[arg(long, default_value = "cpu")]

@@ -32,7 +32,7 @@ fn every_command_explains_its_options() {
             &["--to", "--live", "--scenario", "--dry-run", "--rollback", "HEADWAY_ADMIN_TOKEN"],
         ),
         ("guard", &["--format"], &["<TUNED|CONFIG>", "<RUN>", "--patience", "1: the run left"]),
-        ("run", &["--config", "--settings", "--set"], &["--record", "HEADWAY_LOG"]),
+        ("run", &["--config", "--settings", "--set"], &["--record", "--durability", "HEADWAY_LOG"]),
         ("replay", &["--format"], &["<RECORD>", "--until", "--state", "--explain", "--why", "90s"]),
         (
             "validate",

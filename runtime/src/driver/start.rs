@@ -24,7 +24,7 @@ use super::{Driver, DriverHandle, GroupNames, Kept, Point};
 use crate::clock::wall_millis;
 use crate::engine::EngineLink;
 use crate::judge::Judge;
-use crate::store::{Keep, Said, StoreError, Writer};
+use crate::store::{Durability, Keep, Said, StoreError, Writer};
 use crate::tokenizer::Tokenizer;
 use crate::trainer::{TrainerCommand, TrainerEvent, TrainerLink};
 
@@ -37,6 +37,8 @@ pub struct Options {
     pub keep_snapshots: u32,
     /// Inputs before the oldest snapshot are kept, so that a replay can begin at the start.
     pub keep_inputs: bool,
+    /// What a commit of the record survives.
+    pub durability: Durability,
     /// The trainer writes a checkpoint after so many versions; 0: at the end alone.
     pub checkpoint_every: u32,
     /// The run admits requests; if not, it starts paused.
@@ -57,6 +59,7 @@ impl Default for Options {
             snapshot_every: 10_000,
             keep_snapshots: 4,
             keep_inputs: true,
+            durability: Durability::default(),
             checkpoint_every: 10,
             submission_enabled: true,
             wall: wall_millis,
@@ -178,13 +181,14 @@ fn assemble(
     options: Options,
 ) -> Result<(Driver, DriverHandle), DriverError> {
     let clock = recovery.clock();
-    let Recovery { database, scheduler, book, seq, sessions, groups, samples, .. } = recovery;
+    let Recovery { mut database, scheduler, book, seq, sessions, groups, samples, .. } = recovery;
     let (completed, completions) = mpsc::channel(COMPLETION_ROOM);
     let (wish, wishes) = mpsc::channel(WISH_ROOM);
     let (leave, leavers) = mpsc::unbounded_channel();
     let (status, shown) = watch::channel(first_status(&scheduler, seq));
     let next_request = Arc::new(AtomicU64::new(book.next_request));
     let handle = DriverHandle { wishes: wish, leavers: leave, status: shown, next_request };
+    database.set_durability(options.durability)?;
     let writer = start_writer(database, &options, completed.clone()).map_err(StoreError::from)?;
     let mut names = GroupNames::default();
     groups.into_iter().for_each(|(id, name)| names.insert(name, id));

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use headway_runtime::driver::Point;
-use headway_runtime::store::replay;
+use headway_runtime::store::{Durability, replay};
 use reqwest::StatusCode;
 use serde_json::Value;
 
@@ -19,6 +19,8 @@ use crate::all::process::{FOLDER, start};
 
 const SERVE: &str = "all::crash::serve";
 const PLACE: &str = "HEADWAY_TEST_CRASH";
+/// Set: commits survive the process, not the machine.
+const PROCESS: &str = "HEADWAY_TEST_DURABILITY_PROCESS";
 
 /// How a process ends that aborts.
 const SIGABRT: i32 = 6;
@@ -49,6 +51,9 @@ async fn serve() {
     let mut setup = Setup::new(SMALL);
     setup.checkpoints = true;
     setup.driver.snapshot_every = 20;
+    if std::env::var_os(PROCESS).is_some() {
+        setup.driver.durability = Durability::Process;
+    }
     setup.driver.probe = Some(Arc::new(move |here| {
         if Some(here) == point && passed.fetch_add(1, Ordering::SeqCst) + 1 == times {
             std::process::abort();
@@ -165,8 +170,10 @@ async fn a_run_killed_at_any_instant_loses_nothing_that_was_acknowledged() {
     let mut acknowledged = Vec::new();
     let mut place = 1;
     for round in 0..20 {
-        let folder = (FOLDER, dir.path().as_os_str());
-        let (mut child, url) = start(SERVE, &[folder, (PLACE, "99 0".as_ref())]);
+        // Every other time with commits that do not wait for the disk.
+        let mut how = vec![(FOLDER, dir.path().as_os_str()), (PLACE, "99 0".as_ref())];
+        how.extend((round % 2 == 1).then_some((PROCESS, "1".as_ref())));
+        let (mut child, url) = start(SERVE, &how);
         let url = url.unwrap();
         let talks: Vec<_> = (0..4)
             .map(|client| {
