@@ -90,7 +90,7 @@ fn refused(error: &MergeError) -> Failure {
             let more = missing.len().saturating_sub(MOST_COMMANDS);
             let rest =
                 if more > 0 { format!("\n  and so on with {more} more") } else { String::new() };
-            format!("run what is missing, and name it, too:{shown}{rest}")
+            format!("run what is missing:{shown}{rest}")
         }
     };
     Failure::input(format!("{error}\nhelp: {help}"))

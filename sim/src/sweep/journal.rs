@@ -108,8 +108,8 @@ impl Header {
         Self { build: Build::this(), shard, outline, asked }
     }
 
-    /// How another sweep differs from this one, in words: what is there, and what is here; `None`:
-    /// it is the same, though perhaps another shard of it.
+    /// How another sweep differs from this one, in words about the other; `None`: it is the same,
+    /// though perhaps another shard of it.
     #[must_use]
     pub fn difference(&self, other: &Self) -> Option<String> {
         let (here, there) = (&self.outline.meta, &other.outline.meta);
@@ -118,33 +118,29 @@ impl Header {
             ("the scenario's title is", &there.title, &here.title),
         ];
         if let Some((what, there, here)) = pairs.iter().find(|(_, there, here)| there != here) {
-            return Some(format!("{what} `{there}`, and `{here}` here"));
+            return Some(format!("{what} `{there}`, not `{here}`"));
         }
         let numbers = [
             ("its seed is", there.seed, here.seed),
             ("its replications are", there.replications.into(), here.replications.into()),
         ];
         if let Some((what, there, here)) = numbers.iter().find(|(_, there, here)| there != here) {
-            return Some(format!("{what} {there}, and {here} here"));
+            return Some(format!("{what} {there}, not {here}"));
         }
         if there.scenario_digest != here.scenario_digest {
             return Some(format!(
-                "the scenario `{}` has other settings (digest {}, and {} here)",
+                "the scenario `{}` has other settings (digest {}, not {})",
                 here.scenario, there.scenario_digest, here.scenario_digest
             ));
         }
         if there.keys != here.keys {
             let swept = |keys: &[String]| format!("`{}`", keys.join(", "));
-            return Some(format!(
-                "it sweeps {}, and {} here",
-                swept(&there.keys),
-                swept(&here.keys)
-            ));
+            return Some(format!("it sweeps {}, not {}", swept(&there.keys), swept(&here.keys)));
         }
         if other.outline.points != self.outline.points {
             let points = |header: &Self| header.outline.points.len();
             return Some(format!(
-                "it sweeps other values of {} ({} points, and {} here)",
+                "it sweeps other values of {} ({} points, not {})",
                 here.keys.join(", "),
                 points(other),
                 points(self)

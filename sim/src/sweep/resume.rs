@@ -89,8 +89,8 @@ impl Header {
     fn strictly(&self, wanted: &Self) -> Option<String> {
         let shards = || match (self.shard, wanted.shard) {
             (there, here) if there == here => None,
-            (Shard::WHOLE, here) => Some(format!("it is the whole sweep, and here shard {here}")),
-            (there, here) => Some(format!("it is shard {there}, and here {here}")),
+            (Shard::WHOLE, here) => Some(format!("it is the whole sweep, not shard {here}")),
+            (there, here) => Some(format!("it is shard {there}, not {here}")),
         };
         wanted.difference(self).or_else(shards)
     }
