@@ -131,6 +131,24 @@ await 300 "the shard that was lost" over
 diff --recursive --brief whole again
 echo "test_slurm: a lost shard was run again alone, and the bytes are the same"
 
+# A task that is taken from its node in the middle goes on where it was.
+long=("${sweep[@]:0:5}" --over max_head_off_policyness=0,2,4 --replications 60)
+job=$(sbatch --parsable --array=1 "$repository/scripts/slurm/sweep.sbatch" "$root/work/long" "${long[@]}")
+begun() { [ "$(cat "$root"/work/long/shard-1-of-1/.headway-*/shard.runs | wc -c)" -gt 20000 ]; }
+await 300 "some runs" begun
+scontrol requeue "${job}_1"
+# Slurm lets a job that was taken wait for two minutes, and tells nobody before it is queued again.
+queued() { squeue --noheader --states=PENDING --array --format=%i | grep --quiet "^${job}_1\$"; }
+await 60 "the task that was taken, in the queue" queued
+scontrol update "jobid=${job}_1" StartTime=now
+await 600 "the task that was taken" over
+cat "headway-sweep-${job}_1.log"
+grep --quiet "^goes on: [1-9][0-9]* of 180 runs are there" "headway-sweep-${job}_1.log"
+"$HEADWAY" sweep "${long[@]}" --out long-whole >/dev/null 2>&1
+"$HEADWAY" merge long --out long-joined >/dev/null 2>&1
+diff --recursive --brief long-whole long-joined
+echo "test_slurm: a task that was queued again went on, and the bytes are the same"
+
 # An array with gaps does not say how many shards there are.
 sbatch --array=1,3,4 --output=gaps-%a.log "$repository/scripts/slurm/sweep.sbatch" "$root/work/gaps" "${sweep[@]}"
 await 300 "the array with gaps" over

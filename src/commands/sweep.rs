@@ -94,17 +94,21 @@ struct Work {
     journal: journal::Writer,
     /// What is done, by the number of the run.
     done: BTreeMap<usize, Contribution>,
+    /// The file of runs is its result.
+    is_shard: bool,
 }
 
 impl Work {
     /// Begins a sweep or a shard, or goes on with what is there of it.
     fn begin(to: &Path, header: &Header, args: &Args) -> Result<Self, Failure> {
         let unwritable = |error: io::Error| Failure::unwritable(to, &error);
+        let is_shard = args.shard.is_some();
         if !args.resume {
             let mut folder = Folder::open(to).map_err(unwritable)?;
-            let file = file(&mut folder, args).map_err(unwritable)?;
+            let file = file(&mut folder, is_shard).map_err(unwritable)?;
             let journal = journal::Writer::new(file, header).map_err(unwritable)?;
-            return Ok(Self { folder, journal, done: BTreeMap::new() });
+            folder.keep();
+            return Ok(Self { folder, journal, done: BTreeMap::new(), is_shard });
         }
         let begun = Begun::find(to, header).map_err(|error| Failure::unreadable(to, &error))?;
         let begun = match begun {
@@ -113,12 +117,13 @@ impl Work {
             Begun::Nothing => None,
         };
         let mut folder = Folder::beside_leftovers(to).map_err(unwritable)?;
-        let file = file(&mut folder, args).map_err(unwritable)?;
+        let file = file(&mut folder, is_shard).map_err(unwritable)?;
         let (journal, done) = match begun {
             Some((bytes, journal)) => (journal::Writer::behind(file, &bytes), journal.runs),
             None => (journal::Writer::new(file, header), BTreeMap::new()),
         };
         let journal = journal.map_err(unwritable)?;
+        folder.keep();
         // Only now: whoever is killed before leaves what it found.
         folder::remove_leftovers(to).map_err(unwritable)?;
         let all = header.shard.runs(header.outline.runs()).count();
@@ -126,7 +131,7 @@ impl Work {
             0 => "nothing to go on with: the sweep begins".to_owned(),
             done => format!("goes on: {done} of {all} runs are there"),
         });
-        Ok(Self { folder, journal, done })
+        Ok(Self { folder, journal, done, is_shard })
     }
 
     /// Runs what is to be run yet. Gives all runs, and the folder to write to.
@@ -136,31 +141,34 @@ impl Work {
         shard: Shard,
         jobs: usize,
     ) -> Result<(Folder, BTreeMap<usize, Contribution>), Failure> {
-        let Self { folder, journal, mut done } = self;
+        let Self { folder, journal, mut done, is_shard } = self;
         let rest: Vec<usize> =
             shard.runs(plan.runs()).filter(|run| !done.contains_key(run)).collect();
         let bar = Bar::new(rest.len());
         let keep = |run: usize, contribution: &Contribution| journal.add(run, contribution);
         let ran = plan.run_some(&rest, jobs, &keep, &bar);
         drop(bar);
-        let ran = match ran.and_then(|ran| journal.finish().map(|()| ran).map_err(RunError::Keep)) {
-            Ok(ran) => ran,
-            Err(error) => {
-                folder.leave();
-                let help = "make room, and give the same command with --resume";
-                return Err(Failure::broken(format!("{error}\nhelp: {help}")));
-            }
+        // A shard is to be there whatever happens; what a whole sweep kept is of no more use.
+        let synced = |ran| match is_shard {
+            true => journal.finish().map(|()| ran).map_err(RunError::Keep),
+            false => Ok(ran),
         };
+        let ran = ran.and_then(synced).map_err(|error| match error {
+            RunError::Keep(_) => Failure::broken(format!(
+                "{error}\nhelp: make room, and give the same command with --resume"
+            )),
+            error => Failure::broken(error),
+        })?;
         done.extend(rest.into_iter().zip(ran));
         Ok((folder, done))
     }
 }
 
 /// The file of runs: a shard's result, and what a whole sweep needs no more once it is done.
-fn file(folder: &mut Folder, args: &Args) -> io::Result<File> {
-    match args.shard {
-        Some(_) => folder.create(journal::FILE),
-        None => folder.scratch(journal::FILE),
+fn file(folder: &mut Folder, is_shard: bool) -> io::Result<File> {
+    match is_shard {
+        true => folder.create(journal::FILE),
+        false => folder.scratch(journal::FILE),
     }
 }
 

@@ -17,8 +17,8 @@ const LOCK: &str = "lock";
 /// Whoever is killed before [`commit`](Self::commit) leaves the folder as it was; a file is
 /// replaced whole or not at all. What was staged and not committed is deleted when this is
 /// dropped; a killed process leaves it in a folder whose name begins with [`PREFIX`], which the
-/// next one removes. Processes that write to one folder at once do not disturb each other; the
-/// last one to commit wins.
+/// next one removes, if it does not [go on](Self::beside_leftovers) with it. Processes that write
+/// to one folder at once do not disturb each other; the last one to commit wins.
 #[derive(Debug)]
 pub struct Folder {
     target: PathBuf,
@@ -109,8 +109,8 @@ impl Folder {
         Ok(staged)
     }
 
-    /// Leaves everything that is staged where it is, as a killed process does.
-    pub fn leave(mut self) {
+    /// From now on, what is not committed stays where it is staged, as when the process is killed.
+    pub fn keep(&mut self) {
         self.staging.disable_cleanup(true);
     }
 
@@ -156,7 +156,11 @@ pub fn remove_leftovers(target: &Path) -> io::Result<()> {
 
 /// Whether the process that made a staging folder is alive.
 fn is_in_use(staging: &Path) -> bool {
-    fs::File::open(staging.join(LOCK)).is_ok_and(|lock| lock.try_lock().is_err())
+    // For writing: a network file system gives its exclusive locks to writers alone.
+    match fs::File::options().write(true).open(staging.join(LOCK)) {
+        Ok(lock) => matches!(lock.try_lock(), Err(fs::TryLockError::WouldBlock)),
+        Err(error) => error.kind() != io::ErrorKind::NotFound,
+    }
 }
 
 #[cfg(test)]

@@ -62,7 +62,7 @@ impl Outline {
             let OutlinedPoint { values, drift, .. } = outlined.clone();
             let mut point = Point { values, drift, runs: Vec::new() };
             let mut courses = Vec::new();
-            let numbers = self.first..self.first + self.meta.replications;
+            let numbers = self.first..self.first.saturating_add(self.meta.replications);
             for (replication, contribution) in numbers.zip(runs.by_ref()) {
                 trouble.extend(contribution.trouble(place, replication));
                 let Contribution { run, course, .. } = contribution;

@@ -14,6 +14,7 @@ pub const MOST_SHARDS: u32 = 100_000;
 /// cards, one after another. So shards differ by one run at most, and no shard gets all the runs of
 /// the point that takes longest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
 pub struct Shard {
     /// 1 to [`of`](Self::of).
     number: u32,
@@ -102,6 +103,20 @@ impl FromStr for Shard {
         let parts = text.split_once('/').and_then(|(k, n)| Some((number(k)?, number(n)?)));
         let (number, of) = parts.ok_or_else(|| ShardError::Malformed(text.into()))?;
         Self::new(number, of)
+    }
+}
+
+impl TryFrom<String> for Shard {
+    type Error = ShardError;
+
+    fn try_from(text: String) -> Result<Self, ShardError> {
+        text.parse()
+    }
+}
+
+impl From<Shard> for String {
+    fn from(shard: Shard) -> Self {
+        shard.to_string()
     }
 }
 
