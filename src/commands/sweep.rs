@@ -84,7 +84,7 @@ fn deal(
     terminal::note(&format!("{wrote}: shard {shard}, {done} of {all} runs"));
     let _ = outcome::judge(&outline.trouble(runs), outline, &args.scenario, &args.overrides);
     let all = quoted(&to.parent().unwrap_or(to).display().to_string());
-    terminal::note(&format!("once all {} are there: headway merge {all}", shard.of()));
+    terminal::note(&format!("to join it with the others: headway merge {all}"));
     Ok(())
 }
 

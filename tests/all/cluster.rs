@@ -64,7 +64,7 @@ fn the_pods_of_the_manifests_make_the_bytes_of_one_sweep() {
     let words: Vec<String> = words.iter().map(|word| here(word)).collect();
     let joined = succeed(dir.path(), &words.iter().map(String::as_str).collect::<Vec<_>>());
     let over = ["--over", "max_head_off_policyness=0..4", "--out", "whole"];
-    let whole = [&["sweep", scenario.to_str().unwrap()], &over[..]].concat();
+    let whole = [&["sweep", scenario.to_str().unwrap()][..], &over[..]].concat();
     assert_eq!(succeed(dir.path(), &whole), joined);
     same(&results(&dir.path().join("results")), &files(&dir.path().join("whole")));
 }

@@ -101,7 +101,7 @@ fn a_sweep_that_found_the_disk_full_goes_on_when_there_is_room() {
     let dir = tempfile::tempdir().unwrap();
     let scenario = small();
     let scenario = scenario.to_str().unwrap();
-    let args = [&["sweep", scenario, "--out", "out"], &TWELVE[..]].concat();
+    let args = [&["sweep", scenario, "--out", "out"][..], &TWELVE[..]].concat();
     // A file of more than six blocks of 512 bytes cannot be written: the run that meets the limit
     // is torn.
     let output = Command::new("sh")
@@ -118,7 +118,7 @@ fn a_sweep_that_found_the_disk_full_goes_on_when_there_is_room() {
     assert!((1..12).contains(&done), "{done}");
     let resumed = run(dir.path(), &[&args[..], &["--resume"]].concat());
     says(&stderr(&resumed), &[&format!("goes on: {done} of 12 runs are there\n")]);
-    let fresh = [&["sweep", scenario, "--out", "fresh"], &TWELVE[..]].concat();
+    let fresh = [&["sweep", scenario, "--out", "fresh"][..], &TWELVE[..]].concat();
     assert_eq!(succeed(dir.path(), &fresh).as_bytes(), resumed.stdout);
     same(&files(&dir.path().join("out")), &files(&dir.path().join("fresh")));
 }

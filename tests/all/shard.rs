@@ -12,7 +12,7 @@ const RUNS: &str = "shard.runs";
 
 /// The words of a sweep of ten runs.
 fn sweep<'a>(scenario: &'a str, more: &[&'a str]) -> Vec<&'a str> {
-    [&["sweep", scenario, "--replications", "5"], more].concat()
+    [&["sweep", scenario, "--replications", "5"][..], more].concat()
 }
 
 /// The same bytes in the same files.
@@ -60,7 +60,7 @@ fn joined_shards_are_the_whole_sweep_byte_for_byte() {
             _ => named.iter().map(String::as_str).collect(),
         };
         let joined = format!("joined-{of}");
-        let args = [&["merge", "--out", &joined, "--format", "json"], &named[..]].concat();
+        let args = [&["merge", "--out", &joined, "--format", "json"][..], &named[..]].concat();
         assert_eq!(succeed(dir.path(), &args), stdout, "{of} shards");
         same(&files(&dir.path().join(joined)), &whole);
     }
@@ -75,7 +75,7 @@ fn joined_shards_have_ratios_and_say_what_went_wrong_in_runs() {
                             --over max_head_off_policyness=0,4"
         .split_whitespace()
         .collect();
-    let sweep = [&["sweep", scenario], &sweep[..]].concat();
+    let sweep = [&["sweep", scenario][..], &sweep[..]].concat();
     let whole = run(dir.path(), &[&sweep[..], &["--out", "out"]].concat());
     for shard in ["1/2", "2/2"] {
         succeed(dir.path(), &[&sweep[..], &["--out", "shards", "--shard", shard]].concat());
@@ -102,7 +102,7 @@ fn shards(dir: &Path, shards: &[&str], more: &[&str], out: &str) {
 fn what_is_no_whole_sweep_is_not_joined() {
     let dir = tempfile::tempdir().unwrap();
     let merge = |dirs: &[&str]| {
-        let said = refused(&run(dir.path(), &[&["merge", "--out", "joined"], dirs].concat()));
+        let said = refused(&run(dir.path(), &[&["merge", "--out", "joined"][..], dirs].concat()));
         assert!(!dir.path().join("joined").exists());
         said
     };
