@@ -102,10 +102,10 @@ fn a_sweep_that_found_the_disk_full_goes_on_when_there_is_room() {
     let scenario = small();
     let scenario = scenario.to_str().unwrap();
     let args = [&["sweep", scenario, "--out", "out"][..], &TWELVE[..]].concat();
-    // A file of more than six blocks of 512 bytes cannot be written: the run that meets the limit
+    // A file of more than 16 blocks of 512 bytes cannot be written: the run that meets the limit
     // is torn.
     let output = Command::new("sh")
-        .args(["-c", "trap '' XFSZ; ulimit -f 6; exec \"$0\" \"$@\""])
+        .args(["-c", "trap '' XFSZ; ulimit -f 16; exec \"$0\" \"$@\""])
         .arg(env!("CARGO_BIN_EXE_headway"))
         .args(&args)
         .current_dir(dir.path())
