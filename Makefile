@@ -1,6 +1,6 @@
 # `make test` is the whole truth; the others are its parts and helpers.
 
-.PHONY: test fetch lint doc unit same-bytes test-cuda live live-results validation promote-results bless bench
+.PHONY: test fetch lint doc unit same-bytes test-cuda test-slurm live live-results validation promote-results bless bench
 
 test: fetch lint doc unit same-bytes
 
@@ -31,6 +31,10 @@ same-bytes: fetch
 test-cuda:
 	scripts/libtorch.sh
 	scripts/test_cuda.sh
+
+# A sweep as a real Slurm array on this machine, which gets Debian's Slurm. Needs root: docs/scale.md.
+test-slurm:
+	scripts/test_slurm.sh
 
 # A policy learns a task with a tool, live, in a few minutes: docs/live.md. It fetches what is missing.
 live:

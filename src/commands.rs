@@ -10,6 +10,7 @@ pub(crate) mod doctor;
 pub(crate) mod environment;
 pub(crate) mod guard;
 pub(crate) mod import;
+pub(crate) mod merge;
 pub(crate) mod plan;
 pub(crate) mod plot;
 pub(crate) mod promote;

@@ -11,6 +11,7 @@ mod options;
 mod outcome;
 mod progress;
 mod promotion;
+mod shards;
 mod source;
 mod steps;
 mod terminal;
@@ -21,8 +22,8 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 
 use commands::{
-    calibrate, check, compare, diagnose, guard, import, plan, plot, promote, replay, simulate,
-    sweep, torture, tournament, tune, validate,
+    calibrate, check, compare, diagnose, guard, import, merge, plan, plot, promote, replay,
+    simulate, sweep, torture, tournament, tune, validate,
 };
 #[cfg(feature = "live")]
 use commands::{doctor, environment, run};
@@ -43,6 +44,7 @@ struct Cli {
 enum Command {
     Simulate(simulate::Args),
     Sweep(sweep::Args),
+    Merge(merge::Args),
     Compare(compare::Args),
     Tune(tune::Args),
     Plan(plan::Args),
@@ -70,6 +72,7 @@ impl Command {
         match self {
             Self::Simulate(args) => simulate::run(args),
             Self::Sweep(args) => sweep::run(args),
+            Self::Merge(args) => merge::run(args),
             Self::Compare(args) => compare::run(args),
             Self::Tune(args) => tune::run(args),
             Self::Plan(args) => plan::run(args),

@@ -10,7 +10,7 @@ use headway_sim::report::folder::Folder;
 use headway_sim::report::json;
 use headway_sim::report::plot::{self, Picture};
 use headway_sim::report::results::{Kind, Results};
-use headway_sim::sweep::{Outcome, Plan, Planned, Trouble};
+use headway_sim::sweep::{Outline, Plan, Planned, Trouble};
 use headway_sim::tournament::results::TournamentResults;
 use headway_sim::tune::results::TuneResults;
 use headway_sim::validate::Validation;
@@ -230,28 +230,29 @@ pub(crate) fn commit(folder: Folder, to: &Path) -> Result<String, Failure> {
 /// # Errors
 /// [`Failure::Negative`] if a run is no result.
 pub(crate) fn judge(
-    outcome: &Outcome,
-    plan: &Plan,
+    trouble: &[Trouble],
+    outline: &Outline,
     scenario: &Path,
     overrides: &Overrides,
 ) -> Result<(), Failure> {
+    let all = trouble;
     let mut said: Vec<&Trouble> = Vec::new();
     let alike = |one: &Trouble, other: &Trouble| {
         one.point == other.point && words(&one.what).eq(words(&other.what))
     };
-    for trouble in &outcome.trouble {
+    for trouble in all {
         if said.iter().any(|other| alike(other, trouble)) {
             continue;
         }
         said.push(trouble);
-        let point = &plan.points()[trouble.point];
+        let point = &outline.points[trouble.point];
         let severity = if trouble.fatal { "error" } else { "warning" };
         let place = match point.values.is_empty() {
             true => String::new(),
             false => format!("{}: ", point.set.join(", ")),
         };
         let Trouble { replication, what, .. } = trouble;
-        let others = outcome.trouble.iter().filter(|other| alike(other, trouble)).count() - 1;
+        let others = all.iter().filter(|other| alike(other, trouble)).count() - 1;
         let others = match others {
             0 => String::new(),
             1 => " (and 1 other replication likewise)".to_owned(),
@@ -261,7 +262,7 @@ pub(crate) fn judge(
         let command = repeat(scenario, overrides, &point.set, *replication);
         terminal::note(&format!("repeat it: {command}"));
     }
-    match outcome.trouble.iter().any(|trouble| trouble.fatal) {
+    match all.iter().any(|trouble| trouble.fatal) {
         true => Err(Failure::Negative),
         false => Ok(()),
     }

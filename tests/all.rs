@@ -20,6 +20,7 @@ mod all {
     mod sglang_server;
 
     mod check;
+    mod cluster;
     mod diagnose;
     #[cfg(feature = "torch")]
     mod diagnose_live;
@@ -43,7 +44,9 @@ mod all {
     mod readme;
     mod record;
     mod replay;
+    mod resume;
     mod scenario_keys;
+    mod shard;
     mod silence;
     mod stall;
     mod torture;

@@ -10,6 +10,7 @@ use headway_shared::input::{Input, Operator};
 use headway_shared::metrics::{Observer, Summary};
 use headway_shared::record::{Decisions, Header, Writer};
 use headway_shared::time::{Span, Time};
+use serde::{Deserialize, Serialize};
 
 use crate::drift::{self, Drift};
 use crate::kernel::random::Key;
@@ -74,7 +75,7 @@ pub struct Silence {
 }
 
 /// How a run went, train step by train step.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Course {
     /// Mean head staleness of the samples of each step that made a version, in versions.
     pub staleness: Vec<f64>,
@@ -132,6 +133,10 @@ pub enum RunFailure {
 }
 
 impl Ended {
+    /// Every [word](Self::word).
+    pub const WORDS: [&'static str; 6] =
+        ["duration", "steps", "exhausted", "stalled", "failed", "max_inputs"];
+
     /// It in a word, as results have it.
     #[must_use]
     pub const fn word(&self) -> &'static str {

@@ -18,6 +18,7 @@ mod all {
     mod goldens;
     mod guard;
     mod import;
+    mod journal;
     mod live_validation;
     mod panics;
     mod plan;

@@ -78,7 +78,7 @@ impl<'a> Side<'a> {
     fn judge(&self, args: &Args, plan: &Plan, done: &Outcome) -> Result<(), Failure> {
         let mut overrides = args.overrides.clone();
         overrides.set.extend_from_slice(&self.set);
-        outcome::judge(done, plan, self.path, &overrides)
+        outcome::judge(&done.trouble, &plan.outline(), self.path, &overrides)
     }
 }
 

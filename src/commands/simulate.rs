@@ -59,5 +59,5 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     let wrote = outcome::save(folder, &to, &mut done.results)?;
     terminal::data(&outcome::text(&done.results, args.output.format)?)?;
     terminal::note(&wrote);
-    outcome::judge(&done, &plan, &args.scenario, &args.overrides)
+    outcome::judge(&done.trouble, &plan.outline(), &args.scenario, &args.overrides)
 }

@@ -16,7 +16,8 @@ fn every_command_explains_its_options() {
     ];
     let options: &[(&str, &[&str], &[&str])] = &[
         ("simulate", &shared, &["--record", "--replication "]),
-        ("sweep", &shared, &["--over", "0..16", "cases"]),
+        ("sweep", &shared, &["--over", "0..16", "cases", "--shard", "K/N", "auto", "--resume"]),
+        ("merge", &["--format", "--out"], &["<DIR>"]),
         ("compare", &shared, &["--set-a", "--set-b", "--case-a", "--case-b"]),
         ("tune", &shared, &["--maximize", "--subject-to", "--space", "--runs", "--window-sec"]),
         ("plan", &shared, &["--gpus", "--over", "--constraint", "--exhaustive"]),

@@ -1,5 +1,7 @@
 //! What a driver may see of the core.
 
+use serde::{Deserialize, Serialize};
+
 use super::{Ledger, Resolved, Sample, Scheduler};
 use crate::action::RunError;
 use crate::config::Config;
@@ -8,7 +10,7 @@ use crate::time::Time;
 use crate::version::{DeployVersion, LearnerVersion};
 
 /// What is where, now.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Gauges {
     /// Turns being generated, side turns included.
     pub running: u32,

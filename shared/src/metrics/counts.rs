@@ -1,5 +1,7 @@
 //! Exact counts of small whole numbers.
 
+use serde::{Deserialize, Serialize};
+
 /// Values from here on share one bin, so that a broken record cannot ask for all memory.
 const BINS: usize = 1 << 16;
 
@@ -7,7 +9,7 @@ const BINS: usize = 1 << 16;
 /// while their sum and maximum stay exact.
 ///
 /// Adding is O(1), and allocates only when a value is larger than every one before.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Counts {
     bins: Vec<u64>,
     total: u64,

@@ -1,10 +1,12 @@
 //! Time-weighted averages of what is where.
 
+use serde::{Deserialize, Serialize};
+
 use crate::core::{Gauges, Scheduler};
 use crate::time::{Span, Time};
 
 /// What is in force between two inputs.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Levels {
     pub(super) gauges: Gauges,
     pub(super) judge_concurrency: u32,

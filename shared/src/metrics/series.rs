@@ -1,5 +1,7 @@
 //! Gauges over time, in bounded memory.
 
+use serde::{Deserialize, Serialize};
+
 use super::levels::Levels;
 use crate::time::{Span, Time};
 
@@ -7,7 +9,7 @@ use crate::time::{Span, Time};
 const MAX_ROWS: usize = 4096;
 
 /// What was in force at one instant.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Row {
     at: Time,
     levels: Levels,
@@ -67,7 +69,7 @@ impl Row {
 /// the inputs of that instant. It covers the whole run, the warm-up too.
 ///
 /// It never holds 4096 rows: then every second one is dropped and the interval doubles.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Series {
     interval: Span,
     next: Time,

@@ -1,15 +1,21 @@
 //! The metrics of a run.
 
+use serde::{Deserialize, Serialize};
+
 use super::counts::Counts;
 use super::series::Series;
 use super::table::{FORMULAS, METRICS, Metric};
 use super::totals::Totals;
 
 /// The metrics of a run, or of the part of it after the warm-up.
-#[derive(Clone, Debug, PartialEq)]
+///
+/// It can be stored, for a build with the same [`METRICS`]: values have their places, no names. Those
+/// of the driver are its own to store, and to [add](Self::with) again.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Summary {
     values: Vec<Option<f64>>,
     /// What the driver knows beyond what the core was told.
+    #[serde(skip)]
     more: Vec<(&'static Metric, Option<f64>)>,
     staleness: Counts,
     staleness_part_sums: [u64; crate::core::STALENESS_PARTS.len()],

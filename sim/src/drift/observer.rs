@@ -12,6 +12,7 @@ use headway_shared::ratio::{
     self, Baseline, Ends, LogProbs, Loss, Member, Term, Token, advantages, effective_share,
     millionths,
 };
+use serde::{Deserialize, Serialize};
 
 use super::maximum::Undrawn;
 use super::metrics::{self, STALENESS_COLUMNS};
@@ -29,14 +30,14 @@ pub(super) const OTHERS: [Ends; 3] =
     [Ends::LearnerDeploy, Ends::DeployRollout, Ends::LearnerProximal];
 
 /// What is predicted of one run, from its warm-up on.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Drift {
     /// By staleness in versions, the youngest first; tokens of 64 versions and more are in one row.
     pub by_staleness: Vec<OfStaleness>,
 }
 
 /// What is predicted of the tokens of one staleness.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct OfStaleness {
     /// Learner versions between the token and its train step.
     pub staleness: u32,

@@ -17,8 +17,8 @@ const LOCK: &str = "lock";
 /// Whoever is killed before [`commit`](Self::commit) leaves the folder as it was; a file is
 /// replaced whole or not at all. What was staged and not committed is deleted when this is
 /// dropped; a killed process leaves it in a folder whose name begins with [`PREFIX`], which the
-/// next one removes. Processes that write to one folder at once do not disturb each other; the
-/// last one to commit wins.
+/// next one removes, if it does not [go on](Self::beside_leftovers) with it. Processes that write
+/// to one folder at once do not disturb each other; the last one to commit wins.
 #[derive(Debug)]
 pub struct Folder {
     target: PathBuf,
@@ -38,6 +38,15 @@ impl Folder {
     pub fn open(target: &Path) -> io::Result<Self> {
         fs::create_dir_all(target)?;
         remove_leftovers(target)?;
+        Self::beside_leftovers(target)
+    }
+
+    /// The same, but what killed processes left stays: for who wants to go on with it.
+    ///
+    /// # Errors
+    /// What the file system reports.
+    pub fn beside_leftovers(target: &Path) -> io::Result<Self> {
+        fs::create_dir_all(target)?;
         // Inside the target, so that it is on the same file system and a rename is atomic.
         let staging = tempfile::Builder::new().prefix(PREFIX).tempdir_in(target)?;
         let lock = fs::File::create(staging.path().join(LOCK))?;
@@ -66,6 +75,43 @@ impl Folder {
     /// What the file system reports.
     pub fn write(&mut self, name: &str, bytes: &[u8]) -> io::Result<()> {
         self.create(name)?.write_all(bytes)
+    }
+
+    /// A file beside the staged ones that no commit puts anywhere.
+    ///
+    /// # Errors
+    /// What the file system reports.
+    pub fn scratch(&self, name: &str) -> io::Result<fs::File> {
+        fs::File::create(self.staging.path().join(name))
+    }
+
+    /// The staging folders of `target` in order of their names, each with whether a process is at
+    /// work in it; none where there is no such folder.
+    ///
+    /// # Errors
+    /// What the file system reports.
+    pub fn staged(target: &Path) -> io::Result<Vec<(PathBuf, bool)>> {
+        let mut staged = Vec::new();
+        let entries = match fs::read_dir(target) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(staged),
+            entries => entries?,
+        };
+        for entry in entries {
+            let entry = entry?;
+            let is_ours = entry.file_name().to_string_lossy().starts_with(PREFIX);
+            if is_ours && entry.file_type()?.is_dir() {
+                let path = entry.path();
+                let is_in_use = is_in_use(&path);
+                staged.push((path, is_in_use));
+            }
+        }
+        staged.sort();
+        Ok(staged)
+    }
+
+    /// From now on, what is not committed stays where it is staged, as when the process is killed.
+    pub fn keep(&mut self) {
+        self.staging.disable_cleanup(true);
     }
 
     /// Names files of an earlier result: the commit deletes those that it does not replace.
@@ -98,20 +144,23 @@ impl Folder {
 }
 
 /// Removes what earlier processes left when they were killed.
-fn remove_leftovers(target: &Path) -> io::Result<()> {
-    for entry in fs::read_dir(target)? {
-        let entry = entry?;
-        let is_ours = entry.file_name().to_string_lossy().starts_with(PREFIX);
-        if is_ours && entry.file_type()?.is_dir() && !is_in_use(&entry.path()) {
-            fs::remove_dir_all(entry.path())?;
-        }
+///
+/// # Errors
+/// What the file system reports.
+pub fn remove_leftovers(target: &Path) -> io::Result<()> {
+    for (staging, _) in Folder::staged(target)?.iter().filter(|(_, is_in_use)| !is_in_use) {
+        fs::remove_dir_all(staging)?;
     }
     Ok(())
 }
 
 /// Whether the process that made a staging folder is alive.
 fn is_in_use(staging: &Path) -> bool {
-    fs::File::open(staging.join(LOCK)).is_ok_and(|lock| lock.try_lock().is_err())
+    // For writing: a network file system gives its exclusive locks to writers alone.
+    match fs::File::options().write(true).open(staging.join(LOCK)) {
+        Ok(lock) => matches!(lock.try_lock(), Err(fs::TryLockError::WouldBlock)),
+        Err(error) => error.kind() != io::ErrorKind::NotFound,
+    }
 }
 
 #[cfg(test)]

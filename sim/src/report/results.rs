@@ -26,6 +26,12 @@ impl Kind {
     /// Both, in the order in which a folder is searched.
     pub const ALL: [Kind; 2] = [Kind::Sweep, Kind::Run];
 
+    /// The name of its file of metadata.
+    #[must_use]
+    pub fn file(self) -> String {
+        format!("{}.json", self.stem())
+    }
+
     /// The name of its files of points and of metadata, without extension.
     #[must_use]
     pub const fn stem(self) -> &'static str {
@@ -124,7 +130,7 @@ impl Results {
             ("series.csv", &self.series),
         ];
         tables.extend(self.ratios.as_ref().map(|ratios| (RATIOS, ratios)));
-        stored::files(tables, (&format!("{stem}.json"), &self.meta))
+        stored::files(tables, (&self.meta.kind.file(), &self.meta))
     }
 
     /// The names of the files of a folder's result, if it holds one, that a later one may not have:
@@ -156,8 +162,12 @@ impl Results {
     }
 }
 
-fn read_meta(folder: &Path) -> Result<Meta, ReadError> {
-    let read = |kind: Kind| stored::meta(folder, &format!("{}.json", kind.stem())).transpose();
+/// What the result of a folder is about.
+///
+/// # Errors
+/// It holds none, or the file that says so is malformed.
+pub(crate) fn read_meta(folder: &Path) -> Result<Meta, ReadError> {
+    let read = |kind: Kind| stored::meta(folder, &kind.file()).transpose();
     let found = Kind::ALL.into_iter().find_map(read);
     found.unwrap_or_else(|| Err(ReadError::NoResult(folder.into())))
 }

@@ -3,16 +3,19 @@
 use std::io::Write;
 use std::ops::Range;
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use headway_shared::config::Diagnostics;
 use headway_shared::time::Span;
 
-use super::trouble::{self, Caught, Trouble, caught};
-use super::{Axis, grid, replicate, warm_up};
+use super::contribution::Contribution;
+use super::outline::{Outline, OutlinedPoint};
+use super::trouble::{Trouble, caught};
+use super::{Axis, grid, replicate};
 use crate::drift::Model;
 use crate::report::results::{Kind, Meta, Results};
-use crate::report::tables::{Point, Replicated, tabulate};
-use crate::run::{RunFailure, RunOptions, RunResult, simulate};
+use crate::report::tables::Point;
+use crate::run::{RunOptions, simulate};
 use crate::scenario::Scenario;
 
 /// Distance of the rows of a series; a long run makes it longer.
@@ -43,6 +46,9 @@ impl Planned {
         }
     }
 }
+
+/// Keeps what a run gave, which is named by its number.
+pub type Keep<'a> = dyn Fn(usize, &Contribution) -> std::io::Result<()> + Sync + 'a;
 
 /// Points, and which replications of each are run.
 #[derive(Clone, Debug)]
@@ -82,6 +88,9 @@ pub enum RunError {
     /// A record could not be written.
     #[error("the record could not be written: {0}")]
     Record(#[from] std::io::Error),
+    /// What a run gave could not be kept.
+    #[error("what the runs gave could not be kept: {0}")]
+    Keep(std::io::Error),
 }
 
 /// What a plan gave.
@@ -162,6 +171,21 @@ impl Plan {
         self.points.len() * self.replications.len()
     }
 
+    /// What its results are about.
+    #[must_use]
+    pub fn outline(&self) -> Outline {
+        let outlined = |planned: &Planned| OutlinedPoint {
+            values: planned.values.clone(),
+            set: planned.set.clone(),
+            drift: planned.scenario.drift.as_ref().map(Model::calibration),
+        };
+        Outline {
+            meta: self.meta.clone(),
+            points: self.points.iter().map(outlined).collect(),
+            first: self.replications.start,
+        }
+    }
+
     /// Runs it on `jobs` threads (0: one per core). The first replication of the first point is
     /// recorded to `record`.
     ///
@@ -173,59 +197,62 @@ impl Plan {
         record: Option<W>,
         progress: &dyn Progress,
     ) -> Result<Outcome, RunError> {
+        let all: Vec<usize> = (0..self.runs()).collect();
+        let runs = self.run_these(&all, jobs, record, &|_, _| Ok(()), progress)?;
+        Ok(self.outline().collect(runs))
+    }
+
+    /// Runs some of its [runs](Self::runs), which are numbered by point and, within one, by
+    /// replication. `keep` is called with each as soon as it has ended, by any of the threads.
+    ///
+    /// # Errors
+    /// As [`run`](Self::run), or what `keep` reports.
+    pub fn run_some(
+        &self,
+        runs: &[usize],
+        jobs: usize,
+        keep: &Keep<'_>,
+        progress: &dyn Progress,
+    ) -> Result<Vec<Contribution>, RunError> {
+        self.run_these(runs, jobs, None::<std::io::Empty>, keep, progress)
+    }
+
+    fn run_these<W: Write + Send>(
+        &self,
+        runs: &[usize],
+        jobs: usize,
+        record: Option<W>,
+        keep: &Keep<'_>,
+        progress: &dyn Progress,
+    ) -> Result<Vec<Contribution>, RunError> {
         let record = Mutex::new(record);
-        let work = |point: usize, replication: u32| {
-            let first = point == 0 && replication == self.replications.start;
+        let given_up = AtomicBool::new(false);
+        let work = |place: usize, _| {
+            let run = runs[place];
+            let point = run / self.replications.len();
+            let replication = self.replications.start + (run % self.replications.len()) as u32;
             // A thread that panicked ends the sweep before its lock is asked for again.
-            let mut record = first.then(|| record.lock().ok()?.take()).flatten();
+            let mut record = (run == 0).then(|| record.lock().ok()?.take()).flatten();
             let options = RunOptions {
                 record: record.as_mut().map(|out| out as &mut dyn Write),
                 series_interval: if replication == 0 { SERIES_INTERVAL } else { Span::ZERO },
                 ..RunOptions::default()
             };
-            caught(|| simulate(&self.points[point].scenario, replication, options))
+            // What can no more be kept need not be run.
+            if given_up.load(Ordering::Relaxed) {
+                return Ok(None);
+            }
+            let caught = caught(|| simulate(&self.points[point].scenario, replication, options));
+            let done = Contribution::of(caught).map_err(RunError::Record).and_then(|done| {
+                keep(run, &done).map_err(RunError::Keep)?;
+                Ok(Some(done))
+            });
+            given_up.fetch_or(done.is_err(), Ordering::Relaxed);
+            done
         };
-        let runs = replicate(self.points.len(), self.replications.clone(), jobs, work, || {
-            progress.run_ended();
-        })?;
-        self.collect(runs)
-    }
-
-    fn collect(&self, runs: Vec<Vec<Caught>>) -> Result<Outcome, RunError> {
-        let mut trouble: Vec<Trouble> = Vec::new();
-        let mut points = Vec::new();
-        for (place, (planned, runs)) in self.points.iter().zip(runs).enumerate() {
-            let drift = planned.scenario.drift.as_ref().map(Model::calibration);
-            let mut point = Point { values: planned.values.clone(), drift, runs: Vec::new() };
-            let mut courses = Vec::new();
-            for (replication, run) in self.replications.clone().zip(runs) {
-                let mut note = |(what, fatal)| {
-                    trouble.push(Trouble { point: place, replication, what, fatal });
-                };
-                let result = match run {
-                    Ok(Ok(result)) => result,
-                    Ok(Err(RunFailure::Core { result, .. })) => *result,
-                    Ok(Err(RunFailure::Record(error))) => return Err(error.into()),
-                    Err(message) => {
-                        note((format!("panicked, which is a bug of Headway: {message}"), true));
-                        continue;
-                    }
-                };
-                if let Some(wrong) = trouble::wrong_with(&result) {
-                    note(wrong);
-                }
-                let RunResult { summary, digest, ended, course, warm, drift, .. } = result;
-                courses.extend(warm.then_some(course));
-                let run = Replicated { summary, drift, digest, ended: ended.word() };
-                point.runs.push((replication, run));
-            }
-            if let Some(what) = warm_up::too_short(&courses) {
-                let replication = self.replications.start;
-                trouble.push(Trouble { point: place, replication, what, fatal: false });
-            }
-            points.push(point);
-        }
-        Ok(Outcome { results: tabulate(self.meta.clone(), &points), points, trouble })
+        let done = replicate(runs.len(), 0..1, jobs, work, || progress.run_ended())?;
+        // Where one was left out, another has failed.
+        done.into_iter().flatten().filter_map(Result::transpose).collect()
     }
 }
 

@@ -1,0 +1,124 @@
+//! Which shard of a sweep is meant, and the commands that make one.
+
+use std::env;
+
+use headway_sim::sweep::journal::Asked;
+use headway_sim::sweep::shard::Shard;
+
+use crate::failure::Failure;
+use crate::terminal::quoted;
+
+/// How many shards there are, where neither the command nor the cluster says it.
+const SHARDS: &str = "HEADWAY_SHARDS";
+/// The number of a pod of a Kubernetes Indexed Job, from 0.
+const INDEX: &str = "JOB_COMPLETION_INDEX";
+/// The number of a task of a Slurm array, from any number.
+const TASK: &str = "SLURM_ARRAY_TASK_ID";
+
+/// Reads `--shard`.
+///
+/// # Errors
+/// It is no shard, or `auto` where nothing or something inconsistent is set.
+pub(crate) fn wanted(text: &str) -> Result<Shard, Failure> {
+    if text == "auto" {
+        return automatic(&|name| env::var(name).ok().filter(|value| !value.is_empty()));
+    }
+    text.parse().map_err(|error| {
+        let help = "write K/N, counted from 1, such as --shard 3/8, or --shard auto";
+        Failure::input(format!("--shard: {error}\nhelp: {help}"))
+    })
+}
+
+/// The variables of the process.
+type Variables<'a> = &'a dyn Fn(&str) -> Option<String>;
+
+fn automatic(get: Variables<'_>) -> Result<Shard, Failure> {
+    match (get(TASK), get(INDEX)) {
+        (Some(_), None) => slurm(get),
+        (None, Some(_)) => kubernetes(get),
+        (Some(_), Some(_)) => Err(wrong(
+            &format!("both {TASK} and {INDEX} are set"),
+            "unset the one that is not meant, or write --shard K/N",
+        )),
+        (None, None) => Err(wrong(
+            &format!("neither {TASK} (Slurm) nor {INDEX} (Kubernetes) is set"),
+            "submit the sweep as a job array or as an Indexed Job, or write --shard K/N, counted \
+             from 1",
+        )),
+    }
+}
+
+/// A task of an array `A-B:STEP`, the first of which has shard 1; with `HEADWAY_SHARDS`, the task's
+/// number is the shard's, so that some can be submitted again alone.
+fn slurm(get: Variables<'_>) -> Result<Shard, Failure> {
+    let task = number(get, TASK)?;
+    if get(SHARDS).is_some() {
+        let of = number(get, SHARDS)?;
+        let help =
+            format!("submit some of --array=1-{of}: with {SHARDS}, a task's number is its shard's");
+        return Shard::new(task, of)
+            .map_err(|error| wrong(&format!("{TASK} is {task}: {error}"), &help));
+    }
+    let part = |name: &str| number(get, &format!("SLURM_ARRAY_TASK_{name}"));
+    let (min, max, count) = (part("MIN")?, part("MAX")?, part("COUNT")?);
+    let step = if get("SLURM_ARRAY_TASK_STEP").is_some() { part("STEP")? } else { 1 };
+    let said = format!("{TASK} is {task} in an array of {count} from {min} to {max} by {step}");
+    let regular = step > 0 && min <= max && (max - min) / step + 1 == count;
+    if !regular {
+        let help = format!(
+            "submit --array=1-N; to run some shards again, set {SHARDS} to N and submit theirs: \
+             {SHARDS}=8 sbatch --array=3,5"
+        );
+        return Err(wrong(
+            &format!("{said}: it has gaps, and does not say how many shards there are"),
+            &help,
+        ));
+    }
+    if !(min..=max).contains(&task) || (task - min) % step != 0 {
+        return Err(wrong(&format!("{said}, which it is no task of"), "write --shard K/N"));
+    }
+    Shard::new((task - min) / step + 1, count)
+        .map_err(|error| wrong(&error.to_string(), "submit fewer"))
+}
+
+/// A pod of an Indexed Job: indices count from 0, and the pod is not told how many there are.
+fn kubernetes(get: Variables<'_>) -> Result<Shard, Failure> {
+    let index = number(get, INDEX)?;
+    let same = format!("set {SHARDS} in the pod's env to the Job's `completions`");
+    if get(SHARDS).is_none() {
+        let what =
+            format!("{INDEX} is {index}, but {SHARDS} is not set: how many shards are there?");
+        return Err(wrong(&what, &same));
+    }
+    let of = number(get, SHARDS)?;
+    let number = index.saturating_add(1);
+    Shard::new(number, of).map_err(|error| wrong(&format!("{INDEX} is {index}: {error}"), &same))
+}
+
+fn number(get: Variables<'_>, name: &str) -> Result<u64, Failure> {
+    let Some(text) = get(name) else {
+        return Err(wrong(&format!("{name} is not set"), "write --shard K/N, counted from 1"));
+    };
+    let number = text.trim().parse();
+    number.map_err(|_| wrong(&format!("{name} is `{text}`"), "set it to a whole number"))
+}
+
+fn wrong(what: &str, help: &str) -> Failure {
+    Failure::input(format!("--shard auto: {what}\nhelp: {help}"))
+}
+
+/// The command that runs a shard, or a whole sweep, once more.
+pub(crate) fn command(asked: &Asked, more: &[String]) -> String {
+    let Asked { scenario, over, replications, set, config, seed } = asked;
+    let mut words = vec!["headway sweep".to_owned(), quoted(scenario)];
+    let mut option = |name: &str, value: &str| words.push(format!("{name} {}", quoted(value)));
+    over.iter().for_each(|over| option("--over", over));
+    config.iter().for_each(|config| option("--config", config));
+    set.iter().for_each(|set| option("--set", set));
+    seed.iter().for_each(|seed| option("--seed", &seed.to_string()));
+    replications
+        .iter()
+        .for_each(|replications| option("--replications", &replications.to_string()));
+    words.extend_from_slice(more);
+    words.join(" ")
+}
