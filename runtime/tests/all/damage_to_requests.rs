@@ -55,13 +55,14 @@ async fn a_damaged_turn_is_answered_and_recorded_only_where_it_is_served() {
         }
     }
     assert!(served > 20 && refused > 100, "{served} served, {refused} refused");
-    live.answer(&turn("after", "hello")).await;
+    // Two are a batch. They are all that trains: what was damaged is a side turn, or refused.
+    for session in ["one", "two"] {
+        live.answer(&turn(session, "hello")).await;
+    }
     live.until_nothing_is_kept().await;
     let (ended, record) = live.end().await;
     ended.unwrap();
-    // The turn at the end is the only one that trains, unless a `side` was cut off.
-    let samples: u32 = query(&record, "SELECT count(*) FROM samples");
-    assert!(samples >= 1);
+    assert_eq!(query::<u32>(&record, "SELECT count(*) FROM samples"), 2);
     headway_runtime::store::replay(&record).unwrap();
 }
 

@@ -123,7 +123,7 @@ fn a_sweep_that_is_read_back_is_drawn_or_its_damage_is_named() {
     let files = swept();
     let folder = Folder::of(&files);
     assert!(plot::draw(&Results::read(folder.0.path()).unwrap()).unwrap().len() > 1);
-    check(250, |damage| {
+    check(60, |damage| {
         folder.with(&files, damage, |path, name| {
             let _ = Results::own_files(path);
             if let Some(results) = names(Results::read(path), name) {
@@ -140,7 +140,7 @@ fn a_tournament_that_is_read_back_is_drawn_or_its_damage_is_named() {
     let files = tables(&root().join("results/tournament"));
     let folder = Folder::of(&files);
     assert!(TournamentResults::read(folder.0.path()).unwrap().is_some());
-    check(60, |damage| {
+    check(12, |damage| {
         folder.with(&files, damage, |path, name| {
             if let Some(Some(results)) = names(TournamentResults::read(path), name) {
                 let _ = plot::draw_tournament(&results);
@@ -156,7 +156,7 @@ fn a_plan_that_is_read_back_is_drawn_or_its_damage_is_named() {
     let files = super::plan::some_files();
     let folder = Folder::of(&files);
     assert!(PlanResults::read(folder.0.path()).unwrap().is_some());
-    check(150, |damage| {
+    check(40, |damage| {
         folder.with(&files, damage, |path, name| {
             if let Some(Some(results)) = names(PlanResults::read(path), name) {
                 let _ = plot::draw_plan(&results);
@@ -172,7 +172,7 @@ fn a_search_that_is_read_back_is_drawn_or_its_damage_is_named() {
     let files = super::tune::some_files();
     let folder = Folder::of(&files);
     assert!(TuneResults::read(folder.0.path()).unwrap().is_some());
-    check(150, |damage| {
+    check(40, |damage| {
         folder.with(&files, damage, |path, name| {
             if let Some(Some(results)) = names(TuneResults::read(path), name) {
                 let _ = plot::draw_tune(&results);
