@@ -154,7 +154,8 @@ impl Body {
         if self.tools.as_ref().is_some_and(|tools| !tools.is_empty()) {
             return refuse("tools are not supported: describe them in a message");
         }
-        Ok(())
+        // Also where a header wins over it.
+        turn(self.turn_type.as_deref().filter(|name| !name.is_empty())).map(|_| ())
     }
 }
 

@@ -65,6 +65,11 @@ async fn a_header_that_is_no_text_is_refused_and_not_left_out() {
         let (status, said) = message(request.send().await.unwrap()).await;
         assert_eq!((status, said), (400, format!("the header {name} must be ASCII text")));
     }
+    // A field is read also where its header wins over it.
+    let mut body = turn("s", "hello");
+    body["turn_type"] = json!("maim");
+    let request = live.post(&body).header("x-turn-type", "main");
+    assert_eq!(message(request.send().await.unwrap()).await.0, 400);
     assert_eq!(live.driver.status().ledger.offered, 0);
 }
 
