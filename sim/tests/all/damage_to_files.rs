@@ -123,7 +123,7 @@ fn a_sweep_that_is_read_back_is_drawn_or_its_damage_is_named() {
     let files = swept();
     let folder = Folder::of(&files);
     assert!(plot::draw(&Results::read(folder.0.path()).unwrap()).unwrap().len() > 1);
-    check(60, |damage| {
+    check(24, |damage| {
         folder.with(&files, damage, |path, name| {
             let _ = Results::own_files(path);
             if let Some(results) = names(Results::read(path), name) {
