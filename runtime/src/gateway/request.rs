@@ -138,7 +138,7 @@ impl Body {
         if self.n.is_some_and(|n| n == 0 || n > MOST_CHOICES) {
             return refuse("n must be between 1 and 128");
         }
-        if self.max_completion_tokens.or(self.max_tokens) == Some(0) {
+        if [self.max_completion_tokens, self.max_tokens].contains(&Some(0)) {
             return refuse("max_tokens must be at least 1");
         }
         if self.top_p.is_some_and(|top_p| top_p != 1.0) {
