@@ -1,13 +1,13 @@
 # `make test` is the whole truth; the others are its parts and helpers.
 
-.PHONY: test fetch lint doc unit same-bytes test-cuda test-slurm live live-results validation promote-results bless bench
+.PHONY: test fetch lint doc unit same-bytes test-cuda test-slurm live live-results validation promote-results bless bench deny advisories
 
-test: fetch lint doc unit same-bytes
+test: fetch lint deny doc unit same-bytes
 
-# What tests need and cargo does not bring: libtorch, and the official OpenAI client.
+# What tests need and cargo does not bring: libtorch, the official OpenAI client, and schemathesis.
 fetch:
 	scripts/libtorch.sh
-	scripts/openai_client.sh
+	scripts/test_packages.sh
 
 # Everything, then what is compiled otherwise without libtorch, and without the live runtime.
 lint:
@@ -15,6 +15,14 @@ lint:
 	cargo clippy --workspace --features torch --all-targets --locked -- -D warnings
 	cargo clippy -p headway-runtime -p headway --all-targets --locked -- -D warnings
 	cargo clippy -p headway --no-default-features --locked -- -D warnings
+
+# Licences, sources and duplicates of the dependencies: deny.toml.
+deny:
+	scripts/deny.sh
+
+# Known vulnerabilities of the dependencies. Needs the network beyond the registries, so that it stands alone.
+advisories:
+	scripts/deny.sh advisories
 
 doc:
 	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --features torch --no-deps --locked

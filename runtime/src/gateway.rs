@@ -24,7 +24,7 @@ use axum::Router;
 use axum::extract::{DefaultBodyLimit, State};
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use axum::routing::{get, post};
+use axum::routing::{MethodRouter, get, post};
 use serde_json::json;
 use tokio::net::TcpListener;
 use tokio::sync::oneshot;
@@ -82,36 +82,50 @@ pub(crate) struct Gate {
     pub(crate) options: Options,
 }
 
-/// The routes, all of which `/openapi.json` describes.
-pub fn router(driver: DriverHandle, tokenizer: Arc<dyn Tokenizer>, options: Options) -> Router {
-    let max_body = options.max_body;
-    let (has_admin, has_trainer) = (options.admin_token.is_some(), options.training.is_some());
-    let mut router = Router::new()
-        .route("/v1/chat/completions", post(chat::completions))
-        .route("/v1/models", get(models))
-        .route("/healthz", get(healthz))
-        .route("/readyz", get(readyz))
-        .route("/metrics", get(metrics::metrics))
-        .route("/openapi.json", get(async move || Json(openapi::description(has_trainer))));
+/// Paths with what answers there.
+struct Routes(Vec<(&'static str, MethodRouter<Arc<Gate>>)>);
+
+/// The routes of a run, all of which `/openapi.json` describes.
+fn routes(has_admin: bool, has_trainer: bool) -> Routes {
+    let described = async move || Json(openapi::description(has_admin, has_trainer));
+    let mut routes = vec![
+        ("/v1/chat/completions", post(chat::completions)),
+        ("/v1/models", get(models)),
+        ("/healthz", get(healthz)),
+        ("/readyz", get(readyz)),
+        ("/metrics", get(metrics::metrics)),
+        ("/openapi.json", get(described)),
+    ];
     if has_admin {
-        router = router
-            .route("/admin/state", get(admin::state))
-            .route("/admin/ledger", get(admin::ledger))
-            .route("/admin/steps", get(admin::steps))
-            .route("/admin/config", get(admin::config).post(admin::reconfigure))
-            .route("/admin/publish", post(admin::publish))
-            .route("/admin/pause", post(admin::pause))
-            .route("/admin/resume", post(admin::resume));
+        routes.extend([
+            ("/admin/state", get(admin::state)),
+            ("/admin/ledger", get(admin::ledger)),
+            ("/admin/steps", get(admin::steps)),
+            ("/admin/config", get(admin::config).post(admin::reconfigure)),
+            ("/admin/publish", post(admin::publish)),
+            ("/admin/pause", post(admin::pause)),
+            ("/admin/resume", post(admin::resume)),
+        ]);
     }
     if has_trainer {
-        router = router
-            .route("/trainer/pull", post(training::pull))
-            .route("/trainer/heartbeat", post(training::heartbeat))
-            .route("/trainer/report", post(training::report))
-            .route("/trainer/weights", post(training::weights))
-            .route("/trainer/state", get(training::state));
+        routes.extend([
+            ("/trainer/pull", post(training::pull)),
+            ("/trainer/heartbeat", post(training::heartbeat)),
+            ("/trainer/report", post(training::report)),
+            ("/trainer/weights", post(training::weights)),
+            ("/trainer/state", get(training::state)),
+        ]);
     }
-    router
+    Routes(routes)
+}
+
+/// What answers requests.
+pub fn router(driver: DriverHandle, tokenizer: Arc<dyn Tokenizer>, options: Options) -> Router {
+    let max_body = options.max_body;
+    let Routes(routes) = routes(options.admin_token.is_some(), options.training.is_some());
+    routes
+        .into_iter()
+        .fold(Router::new(), |router, (path, methods)| router.route(path, methods))
         .fallback(async || ApiError::unknown_path())
         .method_not_allowed_fallback(async || ApiError::wrong_method())
         .layer(DefaultBodyLimit::max(max_body))

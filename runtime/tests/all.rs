@@ -22,6 +22,10 @@ mod all {
     mod chat;
     mod checks;
     mod crash;
+    #[path = "../../../shared/tests/all/harness/damage.rs"]
+    mod damage;
+    mod damage_to_files;
+    mod damage_to_requests;
     mod defects;
     mod doctor;
     mod environment;
@@ -39,6 +43,7 @@ mod all {
     mod openai_client;
     mod operator;
     mod record;
+    mod schemathesis;
     mod sglang;
     mod shutdown;
     mod signals;

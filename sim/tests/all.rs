@@ -12,6 +12,9 @@ mod all {
     mod calibration_coverage;
     mod committed;
     mod coverage;
+    #[path = "../../../shared/tests/all/harness/damage.rs"]
+    mod damage;
+    mod damage_to_files;
     mod diagnose;
     mod drift_model;
     mod drift_runs;

@@ -47,13 +47,10 @@ struct Body {
     seed: Option<i64>,
     stop: Option<Stop>,
     n: Option<u32>,
-    #[serde(default)]
-    stream: bool,
+    stream: Option<bool>,
     stream_options: Option<StreamOptions>,
-    #[serde(default)]
-    logprobs: bool,
-    #[serde(default)]
-    return_token_ids: bool,
+    logprobs: Option<bool>,
+    return_token_ids: Option<bool>,
     session_id: Option<String>,
     group_id: Option<String>,
     turn_type: Option<String>,
@@ -61,6 +58,7 @@ struct Body {
     top_p: Option<f32>,
     frequency_penalty: Option<f32>,
     presence_penalty: Option<f32>,
+    logit_bias: Option<BTreeMap<String, Value>>,
     tools: Option<Vec<Value>>,
 }
 
@@ -73,8 +71,7 @@ enum Stop {
 
 #[derive(Deserialize)]
 struct StreamOptions {
-    #[serde(default)]
-    include_usage: bool,
+    include_usage: Option<bool>,
 }
 
 impl ChatRequest {
@@ -91,15 +88,16 @@ impl ChatRequest {
         if stop.len() > MOST_STOPS || stop.iter().any(String::is_empty) {
             return Err(ApiError::bad_request("stop must be up to 4 texts that are not empty"));
         }
-        let header = |name| headers.get(name).and_then(|value| value.to_str().ok());
         let named = |name, field: Option<String>| {
-            header(name).map(str::to_owned).or(field).filter(|text| !text.is_empty())
+            let text = header(headers, name)?.map(str::to_owned).or(field);
+            Ok(text.filter(|text| !text.is_empty()))
         };
         let done = match body.session_done {
+            None | Some(Value::Null) => false,
             Some(Value::Bool(done)) => done,
             Some(Value::String(text)) => says_yes(&text),
             Some(Value::Number(number)) => number.as_u64() == Some(1),
-            _ => false,
+            Some(_) => return Err(ApiError::bad_request("session_done must be true or false")),
         };
         Ok(Self {
             messages: messages(&body.messages)?,
@@ -109,14 +107,15 @@ impl ChatRequest {
             seed: body.seed.map(i64::cast_unsigned),
             stop,
             n: body.n.unwrap_or(1),
-            stream: body.stream,
-            include_usage: body.stream_options.is_some_and(|options| options.include_usage),
-            logprobs: body.logprobs,
-            token_ids: body.return_token_ids,
-            session: named("x-session-id", body.session_id),
-            group: named("x-group-id", body.group_id),
-            turn: turn(named("x-turn-type", body.turn_type).as_deref())?,
-            last: header("x-session-done").map_or(done, says_yes),
+            stream: body.stream == Some(true),
+            include_usage: body.stream_options.and_then(|options| options.include_usage)
+                == Some(true),
+            logprobs: body.logprobs == Some(true),
+            token_ids: body.return_token_ids == Some(true),
+            session: named("x-session-id", body.session_id)?,
+            group: named("x-group-id", body.group_id)?,
+            turn: turn(named("x-turn-type", body.turn_type)?.as_deref())?,
+            last: header(headers, "x-session-done")?.map_or(done, says_yes),
         })
     }
 
@@ -139,7 +138,7 @@ impl Body {
         if self.n.is_some_and(|n| n == 0 || n > MOST_CHOICES) {
             return refuse("n must be between 1 and 128");
         }
-        if self.max_completion_tokens.or(self.max_tokens) == Some(0) {
+        if [self.max_completion_tokens, self.max_tokens].contains(&Some(0)) {
             return refuse("max_tokens must be at least 1");
         }
         if self.top_p.is_some_and(|top_p| top_p != 1.0) {
@@ -149,11 +148,21 @@ impl Body {
         if penalised(self.frequency_penalty) || penalised(self.presence_penalty) {
             return refuse("penalties are not supported: they change what is sampled from");
         }
+        if self.logit_bias.as_ref().is_some_and(|bias| !bias.is_empty()) {
+            return refuse("logit_bias is not supported: it changes what is sampled from");
+        }
         if self.tools.as_ref().is_some_and(|tools| !tools.is_empty()) {
             return refuse("tools are not supported: describe them in a message");
         }
-        Ok(())
+        // Also where a header wins over it.
+        turn(self.turn_type.as_deref().filter(|name| !name.is_empty())).map(|_| ())
     }
+}
+
+/// A header as text. One that is none is refused: without it the turn would be another session's.
+fn header<'h>(headers: &'h HeaderMap, name: &str) -> Result<Option<&'h str>, ApiError> {
+    let text = headers.get(name).map(|value| value.to_str()).transpose();
+    text.map_err(|_| ApiError::bad_request(&format!("the header {name} must be ASCII text")))
 }
 
 fn says_yes(text: &str) -> bool {

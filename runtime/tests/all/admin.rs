@@ -87,6 +87,13 @@ async fn the_description_names_every_path_that_answers() {
             let known = !matches!(status, 404 | 405 | 500);
             assert!(known, "{method} {path}: {status}");
         }
+        // And no other method does.
+        for method in ["get", "put", "post", "patch", "delete"] {
+            if methods.get(method).is_none() {
+                let response = call(&live, &method.to_uppercase(), path).await;
+                assert_eq!(response.status(), 405, "{method} {path}");
+            }
+        }
     }
     let models: Value = live.get("/v1/models").await.json().await.unwrap();
     assert_eq!(models["data"][0]["id"], "policy");

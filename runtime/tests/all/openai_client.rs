@@ -1,6 +1,6 @@
 //! OpenAI's official Python client against the gateway.
 //!
-//! `make test` installs the client (`scripts/openai_client.sh`) and demands these tests; without it
+//! `make test` installs the client (`scripts/test_packages.sh`) and demands these tests; without it
 //! they say that they were skipped.
 
 use std::path::{Path, PathBuf};
@@ -29,9 +29,9 @@ fn installed() -> Option<PathBuf> {
     }
     assert!(
         std::env::var_os("HEADWAY_TEST_ALL").is_none(),
-        "the official OpenAI client is not installed: run scripts/openai_client.sh"
+        "the official OpenAI client is not installed: run scripts/test_packages.sh"
     );
-    eprintln!("SKIPPED: the official OpenAI client is not installed: run scripts/openai_client.sh");
+    eprintln!("SKIPPED: the official OpenAI client is not installed: run scripts/test_packages.sh");
     None
 }
 

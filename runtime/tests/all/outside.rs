@@ -50,6 +50,17 @@ pub(super) struct Run {
 impl Run {
     /// Starts, or goes on; does not wait for the engines.
     pub(super) async fn start(dir: &Path, text: &str, engines: &[String], lease: Span) -> Self {
+        Self::start_as(dir, text, engines, lease, gateway::Options::default()).await
+    }
+
+    /// The same with a gateway of these options.
+    pub(super) async fn start_as(
+        dir: &Path,
+        text: &str,
+        engines: &[String],
+        lease: Span,
+        options: gateway::Options,
+    ) -> Self {
         let record = dir.join("run.db");
         let recovery = Recovery::open(&record, config(text)).unwrap();
         let clock = recovery.clock();
@@ -71,7 +82,7 @@ impl Run {
         let (driver, run) = started.unwrap();
         let (listener, address) = gateway::listen("127.0.0.1", 0).await.unwrap();
         let training = Training { desk, token: Secret::new("trainer-token").unwrap() };
-        let options = gateway::Options { training: Some(training), ..gateway::Options::default() };
+        let options = gateway::Options { training: Some(training), ..options };
         let router = gateway::router(driver.clone(), Arc::new(Bytes), options);
         let (stop, stopped) = oneshot::channel::<()>();
         tokio::spawn(gateway::serve(listener, router, async { drop(stopped.await) }));

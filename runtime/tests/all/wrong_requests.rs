@@ -43,6 +43,8 @@ async fn a_body_says_what_is_wrong_with_it() {
         (with("turn_type", json!("maim")), "the turn type must be \"main\" or \"side\""),
         (with("top_p", json!(0.9)), "top_p other than 1 is not supported"),
         (with("tools", json!([{}])), "tools are not supported"),
+        (with("logit_bias", json!({"5": 100})), "logit_bias is not supported"),
+        (with("session_done", json!([1])), "session_done must be true or false"),
         (with("stop", json!([""])), "stop must be up to 4 texts"),
     ];
     for (body, expected) in cases {
@@ -51,6 +53,38 @@ async fn a_body_says_what_is_wrong_with_it() {
         assert!(said.starts_with(expected), "{said}");
     }
     assert_eq!(live.driver.status().ledger.offered, 0);
+}
+
+/// A session's name that cannot be read was taken for none: its turns were sessions of their own.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_header_that_is_no_text_is_refused_and_not_left_out() {
+    let dir = tempfile::tempdir().unwrap();
+    let live = live(&dir).await;
+    for name in ["x-session-id", "x-group-id", "x-turn-type", "x-session-done"] {
+        let request = live.post(&turn("s", "hello")).header(name, &b"s\xe9ance"[..]);
+        let (status, said) = message(request.send().await.unwrap()).await;
+        assert_eq!((status, said), (400, format!("the header {name} must be ASCII text")));
+    }
+    // A field is read also where its header wins over it.
+    let mut body = turn("s", "hello");
+    body["turn_type"] = json!("maim");
+    let request = live.post(&body).header("x-turn-type", "main");
+    assert_eq!(message(request.send().await.unwrap()).await.0, 400);
+    assert_eq!(live.driver.status().ledger.offered, 0);
+}
+
+/// As OpenAI's own description has it.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_null_counts_as_absent() {
+    let dir = tempfile::tempdir().unwrap();
+    let live = live(&dir).await;
+    let mut body = turn("s", "hello");
+    let optional = ["stream", "logprobs", "return_token_ids", "n", "seed", "stop", "max_tokens"];
+    for name in optional.into_iter().chain(["session_done", "tools", "logit_bias", "group_id"]) {
+        body[name] = Value::Null;
+    }
+    body["stream_options"] = json!({"include_usage": null});
+    live.answer(&body).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -335,9 +335,15 @@ pub(crate) fn did_you_mean(word: &str, candidates: &[&str], otherwise: &str) -> 
     }
 }
 
+/// No candidate is nearly as long, and comparing takes time and memory of both lengths.
+const LONGEST_WORD: usize = 128;
+
 /// The candidate that is most like `word`, if it is like it at all.
 #[must_use]
 pub fn nearest<'c>(word: &str, candidates: &[&'c str]) -> Option<&'c str> {
+    if word.len() > LONGEST_WORD {
+        return None;
+    }
     // `median` for `median_sec`: the unit was left out.
     let longer =
         |candidate: &&&str| candidate.strip_prefix(word).is_some_and(|rest| rest.starts_with('_'));

@@ -31,8 +31,9 @@ pub const BLOCK: u64 = 64;
 const MAGIC: &[u8; 8] = b"HWYLOG1\n";
 /// Of 0 to 10: beyond this it gets slow and hardly smaller.
 const LEVEL: u8 = 9;
-/// Far more than any log takes, and little enough to be unpacked whatever a damaged file says.
-const MOST_BYTES: usize = 1 << 28;
+/// Far more than any log takes, and little enough to be unpacked whatever a damaged file says: two
+/// bytes are an action at most.
+const MOST_BYTES: usize = 1 << 25;
 /// Kinds of actions that are told apart; far more than there are.
 const KINDS: usize = 64;
 

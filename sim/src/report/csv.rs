@@ -22,11 +22,14 @@ impl Csv {
     /// Reads the text of a CSV file.
     ///
     /// # Errors
-    /// It is no CSV, or a row is not as long as the header.
+    /// It is no CSV, has no header, or a row is not as long as the header.
     pub fn parse(text: &[u8]) -> Result<Self, csv::Error> {
         let mut reader = csv::Reader::from_reader(text);
         let cells = |record: &csv::StringRecord| record.iter().map(str::to_owned).collect();
-        let header = cells(reader.headers()?);
+        let header: Vec<String> = cells(reader.headers()?);
+        if header.is_empty() {
+            return Err(io::Error::new(io::ErrorKind::InvalidData, "the file is empty").into());
+        }
         let rows = reader.records().map(|record| record.map(|record| cells(&record)));
         Ok(Self { header, rows: rows.collect::<Result<_, _>>()? })
     }
@@ -92,5 +95,6 @@ mod tests {
         let csv = Csv { header: vec!["a".into()], rows: vec![vec!["1".into(), "2".into()]] };
         assert!(csv.to_bytes().is_err());
         assert!(Csv::parse(b"a,b\n1\n").is_err());
+        assert!(Csv::parse(b"").is_err(), "a file that was cut is no table without rows");
     }
 }

@@ -154,6 +154,14 @@ fn the_search_ranks_as_every_split_simulated_does() {
     assert_eq!(best(&searched), best(&every));
 }
 
+/// The files of a small plan.
+pub(super) fn some_files() -> Vec<(String, Vec<u8>)> {
+    let scenario = load(HALVES, &["scenario.steps=12", "scenario.warmup_steps=4"]);
+    let axes = axes(&["max_head_off_policyness=0,2"]);
+    let task = Task { jobs: 1, ..task(&scenario, 4, &axes) };
+    PlanResults::of(&plan(&task, &Silent).unwrap(), &task).files().unwrap()
+}
+
 #[test]
 fn any_number_of_threads_gives_the_same_bytes() {
     let scenario = load(HALVES, &["scenario.steps=20", "scenario.warmup_steps=5"]);

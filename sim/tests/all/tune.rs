@@ -211,6 +211,15 @@ fn of_what_is_as_good_the_least_stale_wins_and_then_what_changes_least() {
     assert!(tuning.candidates.iter().skip(1).all(|candidate| candidate.same_as == Some(0)));
 }
 
+/// The files of a small search.
+pub(super) fn some_files() -> Vec<(String, Vec<u8>)> {
+    let scenario = load(SMALL, &["scenario.steps=16", "scenario.replications=2"]);
+    let aim = aim(&scenario, RATE, &["staleness_head_p99<=2"]);
+    let axes = axes(&scenario, &["max_head_off_policyness=0,2"]);
+    let task = Task { jobs: 1, ..task(&scenario, &aim, &axes) };
+    TuneResults::of(&tuned(&task), &task).files().unwrap()
+}
+
 #[test]
 fn any_number_of_threads_gives_the_same_files() {
     let scenario = load(SMALL, &[]);

@@ -239,4 +239,28 @@ mod tests {
         let pieces = Reader::default().push(text.as_bytes()).unwrap();
         assert!(pieces[0].tokens[0].logprob.is_nan());
     }
+
+    proptest::proptest! {
+        /// What it believes has a version, and a log-probability for each token.
+        #[test]
+        fn no_bytes_of_a_server_make_it_panic(
+            at in 0..400_usize,
+            gone in 0..60_usize,
+            new in proptest::collection::vec(proptest::prelude::any::<u8>(), 0..40),
+            cut in 1..64_usize,
+        ) {
+            let whole = piece(&[1, 2], 2, "headway-3", None) + &piece(&[9], 3, "headway-4", Some("stop"));
+            let mut bytes = whole.into_bytes();
+            let at = at.min(bytes.len());
+            let end = (at + gone).min(bytes.len());
+            drop(bytes.splice(at..end, new));
+            let mut reader = Reader::default();
+            for part in bytes.chunks(cut) {
+                let Ok(pieces) = reader.push(part) else { break };
+                for token in pieces.iter().flat_map(|piece| &piece.tokens) {
+                    proptest::prop_assert!(token.logprob.is_nan() || token.logprob <= 0.0);
+                }
+            }
+        }
+    }
 }

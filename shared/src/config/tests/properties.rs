@@ -58,6 +58,19 @@ fn survives(layers: &Layers) {
     }
 }
 
+/// A parser that calls itself would reach the end of the stack.
+#[test]
+fn nesting_without_end_is_no_end_of_the_loader() {
+    for nest in ["[", "{\"a\":", "{a=", "("] {
+        for depth in [60, 300, 100_000] {
+            let text = nest.repeat(depth);
+            survives(&toml(&format!("a = {text}")).json("settings.json", text.as_str()));
+            survives(&Layers::new().set(format!("votes={text}")));
+            survives(&Layers::new().set(format!("reward_judging.rule={text}1")));
+        }
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(512))]
 

