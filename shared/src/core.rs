@@ -22,6 +22,7 @@ mod late;
 mod ledger;
 mod outcome;
 mod output;
+mod planted;
 mod queue;
 mod reconfigure;
 mod sample;

@@ -104,6 +104,8 @@
 //! | [`record`], [`replay`], [`snapshot`] | a run as bytes, fed to a fresh core again, restored in the middle |
 //! | [`source`] | a run, live or simulated, as commands that analyse it read it |
 //! | [`check`], [`work`] | what must hold of every record: decisions, the ledger, one end for everything that starts |
+//! | [`watch`] | an observer with books of its own, for tests and torture |
+//! | [`planted`] | bugs that tests plant, to see that they are found |
 //! | [`describe`] | inputs, actions and states in words |
 //! | [`rule`] | a judge's rule: a small expression over a turn |
 //! | [`digest`] | equal digests, equal decisions |
@@ -119,6 +121,7 @@ pub mod guard;
 pub mod id;
 pub mod input;
 pub mod metrics;
+pub mod planted;
 pub mod ratio;
 pub mod record;
 pub mod replay;
@@ -129,4 +132,5 @@ pub mod source;
 mod testing;
 pub mod time;
 pub mod version;
+pub mod watch;
 pub mod work;

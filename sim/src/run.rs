@@ -8,6 +8,7 @@ use headway_shared::digest::Digest;
 use headway_shared::guard::{self, Guard, Verdict};
 use headway_shared::input::{Input, Operator};
 use headway_shared::metrics::{Observer, Summary};
+use headway_shared::planted::{Plant, Planted};
 use headway_shared::record::{Decisions, Header, Writer};
 use headway_shared::time::{Span, Time};
 use serde::{Deserialize, Serialize};
@@ -42,6 +43,10 @@ pub struct RunOptions<'a> {
     /// Sees what the observer of the metrics sees: each input with its time, the actions that it
     /// caused, and the core after it.
     pub watch: Option<&'a mut Watch<'a>>,
+    /// Where the core is left when the run is over.
+    pub core: Option<&'a mut Option<Scheduler>>,
+    /// A bug, where tests can plant one.
+    pub plant: Plant,
 }
 
 /// Who else watches a run.
@@ -177,9 +182,11 @@ pub fn simulate<'a>(
     replication: u32,
     options: RunOptions<'a>,
 ) -> Result<RunResult, RunFailure> {
-    let RunOptions { record, series_interval, max_inputs, mut calm_after, watch } = options;
+    let RunOptions { record, series_interval, max_inputs, mut calm_after, watch, core, plant } =
+        options;
     let mut run = Run::new(scenario, replication, series_interval, record)?;
-    run.watch = watch;
+    (run.watch, run.left, run.plant) = (watch, core, plant);
+    run.core.plant(plant);
     let end = Time::ZERO + scenario.duration;
     let mut idle_ticks = 0;
     let ended = loop {
@@ -246,6 +253,8 @@ struct Run<'a> {
     failed: Option<RunError>,
     /// The present instant, and its inputs so far.
     instant: (Time, u64),
+    /// Actions that the world was told.
+    applied: u64,
     /// An input was handled since `tick` was asked for.
     handled: bool,
     tick: Option<Time>,
@@ -253,6 +262,8 @@ struct Run<'a> {
     decisions: Decisions,
     record: Option<Writer<&'a mut (dyn Write + 'a)>>,
     watch: Option<&'a mut Watch<'a>>,
+    left: Option<&'a mut Option<Scheduler>>,
+    plant: Plant,
     guard: Option<Guard>,
 }
 
@@ -283,12 +294,15 @@ impl<'a> Run<'a> {
             course: Course::default(),
             failed: None,
             instant: (Time::ZERO, 0),
+            applied: 0,
             handled: true,
             tick: None,
             actions: Vec::new(),
             decisions: Decisions::default(),
             record: record.map(|out| Writer::new(out, &header)).transpose()?,
             watch: None,
+            left: None,
+            plant: Plant::default(),
         })
     }
 
@@ -332,7 +346,10 @@ impl<'a> Run<'a> {
             if let Action::Fail { error } = action {
                 self.failed = Some(error);
             }
-            self.world.apply(action, &self.core);
+            self.applied += 1;
+            if !(self.plant.is(Planted::ActionDropped) && self.applied.is_multiple_of(100)) {
+                self.world.apply(action, &self.core);
+            }
         }
         if let Some(guard) = &mut self.guard
             && let Some(report) = guard.observe(now, input, &self.actions, &self.core)
@@ -419,6 +436,9 @@ impl<'a> Run<'a> {
             guard: self.guard.map(|guard| guard.found().clone()),
             ended,
         };
+        if let Some(left) = self.left {
+            *left = Some(self.core);
+        }
         match ended {
             Ended::Failed(error) => {
                 Err(RunFailure::Core { at: end, error, result: Box::new(result) })

@@ -15,7 +15,7 @@ use std::ops::Range;
 use rayon::ThreadPoolBuildError;
 
 pub use case::{Case, SESSIONS, SLOTS};
-pub use play::{Limits, play};
+pub use play::{Limits, play, play_planted};
 pub use reduce::reduce;
 pub use words::Words;
 

@@ -26,6 +26,7 @@ mod all {
     mod panics;
     mod plan;
     mod plan_results;
+    mod planted;
     mod properties;
     mod published;
     mod random_worlds;

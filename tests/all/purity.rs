@@ -159,6 +159,24 @@ fn no_map_with_an_arbitrary_order_is_in_shared_or_sim() {
     }
 }
 
+/// Tests plant bugs in the core to see that they are found. The feature is theirs alone.
+#[test]
+fn no_bug_is_planted_in_what_is_shipped() {
+    let features = |edges: &str| {
+        let output = Command::new(env!("CARGO"))
+            .args(["tree", "--workspace", "--edges", edges, "--prefix", "none"])
+            .args(["--offline", "--locked"])
+            .current_dir(root())
+            .output()
+            .unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8(output.stdout).unwrap()
+    };
+    let planted = "headway-shared feature \"planted\"";
+    assert!(features("normal,dev,features").contains(planted), "the tests have it");
+    assert!(!features("normal,build,features").contains(planted));
+}
+
 #[test]
 fn nobody_switches_the_lints_off_that_keep_results_the_same() {
     for folder in ["shared/src", "sim/src"] {

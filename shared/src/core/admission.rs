@@ -9,6 +9,7 @@ use crate::action::{Action, Discard, Refusal};
 use crate::config::{DropPolicy, OverLimit, Queue, Routing};
 use crate::id::{RequestId, SampleId};
 use crate::input::{Request, TurnType};
+use crate::planted::Planted;
 use crate::time::{Span, Time};
 use crate::version::{DeployVersion, RolloutVersion};
 
@@ -238,12 +239,13 @@ impl Scheduler {
     pub(super) fn gate_view(&self, deploy: DeployVersion) -> GateView {
         let training = &self.config.policy_training;
         let lag = i64::from(self.learner.publish_lag_of(deploy).unwrap_or(0));
+        let lag = if self.plant.is(Planted::OffByOneLag) { (lag - 1).max(0) } else { lag };
         GateView {
             eta: i64::from(self.bound_steps()),
             batch: i64::from(training.batch_size),
             deploy: i64::from(deploy.number()),
             lag,
-            outstanding: (self.places + self.trainer.rejected_places()) as i64,
+            outstanding: self.outstanding_places(),
             unresolved: (self.places - self.places_ready) as i64,
             training: self.trainer.places_in_batch() as i64,
             max_concurrent: i64::from(self.config.policy_serving.max_concurrent_rollouts),
@@ -260,6 +262,13 @@ impl Scheduler {
             unresolved: (self.places - self.places_ready) as i64,
             training: self.trainer.places_in_batch() as i64,
         }
+    }
+
+    /// Counted by state: a cumulative count would loosen with each short batch.
+    fn outstanding_places(&self) -> i64 {
+        let places = (self.places + self.trainer.rejected_places()) as i64;
+        let drift = if self.plant.is(Planted::CumulativeCounter) { self.never_filled() } else { 0 };
+        places - drift
     }
 
     /// Both queues have room for the samples of one more place, where they reserve it.

@@ -9,6 +9,7 @@ use crate::config::{
 };
 use crate::id::VoteId;
 use crate::input::{Score, VoteOutcome};
+use crate::planted::Planted;
 
 /// What a closed ballot says.
 #[derive(Clone, Copy)]
@@ -172,9 +173,10 @@ impl Scheduler {
         self.samples[self.ballots[ballot].sample].sample.judge_version = judge;
         match outcome {
             VoteOutcome::Score(score) => {
-                let ballot = &mut self.ballots[ballot];
-                ballot.scores[ballot.valid as usize] = score;
-                ballot.valid += 1;
+                self.ballots[ballot].count(score);
+                if self.plant.is(Planted::VoteCountedTwice) {
+                    self.ballots[ballot].count(score);
+                }
             }
             VoteOutcome::Invalid => {}
             VoteOutcome::Failed => self.retry_vote(ballot, index),

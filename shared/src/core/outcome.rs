@@ -6,11 +6,17 @@ use super::state::Entry;
 use super::{SampleState, Scheduler};
 use crate::action::{Action, Discard};
 use crate::config::BatchCounts;
+use crate::planted::Planted;
 
 impl Discard {
     /// The sample was judged and rejected: AReaL's `dynamic_bs` counts it as a result.
     fn is_rejection(self) -> bool {
         matches!(self, Self::JudgeFailed | Self::Tie | Self::ZeroScore | Self::ZeroVariance)
+    }
+
+    /// A queue was full.
+    fn is_eviction(self) -> bool {
+        matches!(self, Self::RolloutQueueFull | Self::OutputQueueFull)
     }
 
     /// It is said of a whole group, and so of each of its members.
@@ -56,10 +62,15 @@ impl Scheduler {
             SampleState::OutputBlocked | SampleState::OutputQueue => self.leave_output(slot),
         }
         self.ledger.discarded[reason.index()] += 1;
-        self.act(Action::Discard { sample: self.samples[slot].sample.id, reason });
+        let silent = reason.is_eviction() && self.plant.is(Planted::SilentEviction);
+        if !silent {
+            self.act(Action::Discard { sample: self.samples[slot].sample.id, reason });
+        }
         let Some(entry) = self.release(slot) else { return };
         let (group, state, session) = (entry.group, entry.state, entry.session);
-        self.resolved.push(Resolved { sample: entry.sample, fate: Fate::Discarded(reason) });
+        if !silent {
+            self.resolved.push(Resolved { sample: entry.sample, fate: Fate::Discarded(reason) });
+        }
         if group != NONE {
             self.groups[group].scored -= u32::from(state == SampleState::GroupWait);
             self.check_group(group, reason);
@@ -91,7 +102,7 @@ impl Scheduler {
     fn release(&mut self, slot: Slot) -> Option<Entry> {
         self.release_slot(slot);
         self.release_room(slot);
-        self.admission_due = true;
+        self.admission_due |= !self.plant.is(Planted::LostWakeUp);
         let entry = self.samples.remove(slot)?;
         self.sample_of.remove(entry.sample.id.0);
         self.ages.remove(slot, entry.sample.head.number(), entry.exempt);

@@ -4,6 +4,7 @@ use super::slab::{NONE, Slot};
 use super::{SampleState, Scheduler, Stage, Violation};
 use crate::action::Discard;
 use crate::config::DropPolicy;
+use crate::planted::Planted;
 
 impl Scheduler {
     pub(super) fn sample_ready(&mut self, slot: Slot) {
@@ -68,15 +69,19 @@ impl Scheduler {
     pub(super) fn output_has_room(&self, leader: Slot, weight: u32) -> bool {
         let promised = if self.samples[leader].reserved_output { 0 } else { self.output.reserved };
         let needed = self.output.samples + promised + weight;
-        needed <= self.config.queue.output.max_size || self.is_awaited(leader)
+        needed <= self.output_size() || self.is_awaited(leader)
+    }
+
+    fn output_size(&self) -> u32 {
+        let more = u32::from(self.plant.is(Planted::QueueOverCapacity));
+        self.config.queue.output.max_size + more
     }
 
     pub(super) fn push_output(&mut self, leader: Slot) {
         self.samples[leader].entered = self.entry_ordinal();
         self.rank_output(leader);
         self.output.push(leader, self.samples[leader].rank, self.weight(leader));
-        let max_size = self.config.queue.output.max_size;
-        let fits = self.output.samples <= max_size || self.is_awaited(leader);
+        let fits = self.output.samples <= self.output_size() || self.is_awaited(leader);
         self.ensure(fits, Violation::QueueSize);
     }
 

@@ -18,6 +18,7 @@ use crate::action::{Action, Discard, OperatorReply, RunError};
 use crate::config::Config;
 use crate::id::SampleId;
 use crate::input::{Input, Operator};
+use crate::planted::Plant;
 use crate::time::Time;
 use crate::version::LearnerVersion;
 
@@ -170,6 +171,8 @@ pub struct Scheduler {
     pub(super) scratch: Vec<Slot>,
     #[serde(skip)]
     pub(super) scratch_places: Vec<Place>,
+    #[serde(skip)]
+    pub(super) plant: Plant,
 }
 
 impl Scheduler {
@@ -250,9 +253,15 @@ impl Scheduler {
             resolved: Vec::new(),
             scratch: Vec::new(),
             scratch_places: Vec::new(),
+            plant: Plant::default(),
         };
         scheduler.lowest_limit = scheduler.limits().lowest();
         scheduler
+    }
+
+    /// Plants a bug: where a build has none, nothing.
+    pub fn plant(&mut self, plant: Plant) {
+        self.plant = plant;
     }
 
     /// One fact from outside. `now` never goes backwards (an earlier one counts as the latest).

@@ -7,6 +7,7 @@ use crate::action::{Action, Discard, Reply};
 use crate::config::{Aborted, JudgeMode};
 use crate::id::{ReplicaId, RequestId};
 use crate::input::{Finish, Segment};
+use crate::planted::Planted;
 use crate::time::Time;
 use crate::version::{DeployVersion, RolloutVersion};
 
@@ -117,7 +118,12 @@ impl Scheduler {
         first_token: Option<Time>,
         segments: &[Segment],
     ) {
-        let Some(slot) = self.turn_of.get(request.0) else { return self.ignore() };
+        let Some(slot) = self.turn_of.get(request.0) else {
+            if self.plant.is(Planted::DuplicateTrained) {
+                self.train_again(request, segments);
+            }
+            return self.ignore();
+        };
         let turn = &self.turns[slot];
         if !turn.on_replica() || turn.attempt != attempt {
             return self.ignore();
@@ -283,7 +289,7 @@ impl Scheduler {
         entry.first = if begun { entry.first.min(first) } else { first };
         let (first, alone) = (entry.first, entry.turns.is_empty());
         // A turn beside it may still turn out to hold the oldest token.
-        if alone {
+        if alone && !self.plant.is(Planted::StaleLabel) {
             self.move_head(slot, first);
         }
         if !begun && !resume {

@@ -271,6 +271,16 @@ pub(crate) struct Ballot {
     pub(crate) in_line: bool,
 }
 
+impl Ballot {
+    /// A vote was valid.
+    pub(crate) fn count(&mut self, score: Score) {
+        if let Some(place) = self.scores.get_mut(self.valid as usize) {
+            *place = score;
+            self.valid += 1;
+        }
+    }
+}
+
 /// A vote in flight.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(crate) struct Vote {

@@ -14,6 +14,7 @@ use crate::action::{Action, InFlight, RunError};
 use crate::config::{KvOnSync, SyncMode};
 use crate::id::{PublicationId, ReplicaId};
 use crate::input::WeightsEvent;
+use crate::planted::Planted;
 use crate::time::{Span, Time};
 use crate::version::{DeployVersion, LearnerVersion};
 
@@ -310,7 +311,7 @@ impl Scheduler {
             self.weights.last_window = self.now.since(since);
         }
         for replica in &mut self.replicas {
-            replica.closed = false;
+            replica.closed &= self.plant.is(Planted::GateNotReopened);
             replica.sync = Sync::Idle;
         }
         self.admission_due = true;

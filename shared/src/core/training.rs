@@ -11,6 +11,7 @@ use super::{SampleState, Scheduler, Stage, Violation};
 use crate::action::{Action, Discard};
 use crate::config::PolicyTraining;
 use crate::id::StepId;
+use crate::planted::Planted;
 use crate::time::{Span, Time};
 use crate::version::LearnerVersion;
 
@@ -159,7 +160,7 @@ impl Scheduler {
             self.trainer.rejected_in_batch += 1;
             taken += 1;
         }
-        if self.gate.loses_surplus() {
+        if self.gate.loses_surplus() || self.plant.is(Planted::SurplusDropped) {
             while let Some(leader) = self.output.next() {
                 self.discard_entry(leader, Discard::Surplus);
             }

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::{Ledger, Resolved, Sample, Scheduler};
 use crate::action::RunError;
 use crate::config::Config;
-use crate::id::{ReplicaId, RequestId, SampleId, SessionId};
+use crate::id::{PublicationId, ReplicaId, RequestId, SampleId, SessionId};
 use crate::time::Time;
 use crate::version::{DeployVersion, LearnerVersion};
 
@@ -49,6 +49,8 @@ pub struct ReplicaView {
     pub deploy: DeployVersion,
     /// It holds whole weights.
     pub up: bool,
+    /// It takes new turns.
+    pub open: bool,
     /// Turns running on it.
     pub running: u32,
 }
@@ -118,6 +120,12 @@ impl Scheduler {
         self.weights.wished
     }
 
+    /// The publication under way.
+    #[must_use]
+    pub fn publication(&self) -> Option<PublicationId> {
+        self.weights.current.map(|publication| publication.id())
+    }
+
     /// New requests are answered with 503 because replicas load weights: a sync window.
     #[must_use]
     pub fn in_sync_window(&self) -> bool {
@@ -128,7 +136,12 @@ impl Scheduler {
     #[must_use]
     pub fn replica(&self, replica: ReplicaId) -> Option<ReplicaView> {
         let replica = &self.replicas[self.replica_index(replica)?];
-        Some(ReplicaView { deploy: replica.deploy, up: replica.up(), running: replica.turns.len() })
+        Some(ReplicaView {
+            deploy: replica.deploy,
+            up: replica.up(),
+            open: replica.open(),
+            running: replica.turns.len(),
+        })
     }
 
     /// A request that is held, runs, or waits to run again, or whose abort has not ended.

@@ -4,13 +4,11 @@ mod bench;
 mod configs;
 mod plan;
 mod verbs;
-mod watch;
 mod world;
 
 pub(crate) use bench::Bench;
 pub(crate) use configs::{adaptive_config, any_config, sane_config};
 pub(crate) use plan::{Delay, Plan, any_plan, calm_plan, fifo_plan};
-pub(crate) use watch::{Decision, Watch};
 pub(crate) use world::World;
 
 use headway_shared::config::{Config, JudgeNeeds, SyncMode};
@@ -18,6 +16,7 @@ use headway_shared::id::ReplicaId;
 use headway_shared::input::{Score, Segment, Segments};
 use headway_shared::time::Span;
 use headway_shared::version::RolloutVersion;
+pub(crate) use headway_shared::watch::{Decision, Watch};
 
 /// A score of 1.
 pub(crate) const GOOD: Score = 1_000_000;

@@ -190,7 +190,7 @@ fn change_mode(before: SyncMode, after: SyncMode, moment: u32) {
 fn end_what_runs(bench: &mut Bench) {
     let running: Vec<_> = bench.watch.generations.keys().copied().collect();
     for (request, attempt) in running {
-        let aborted = bench.watch.generation(request, attempt).aborted;
+        let aborted = bench.watch.generations[&(request, attempt)].aborted;
         let finish = if aborted {
             headway_shared::input::Finish::Aborted
         } else {

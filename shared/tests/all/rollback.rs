@@ -43,7 +43,6 @@ fn a_step_in_training_is_void_after_a_rollback() {
     bench.restored(1);
     assert_eq!(bench.learner(), 4);
     let trained = bench.trained.len();
-    bench.watch.step = None;
     bench.give(Input::StepEnded { step: void, ok: true });
     assert_eq!(bench.learner(), 4);
     assert_eq!(bench.trained.len(), trained);

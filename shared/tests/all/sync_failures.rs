@@ -109,7 +109,7 @@ fn what_runs_on_a_replica_whose_load_breaks_is_lost_or_starts_elsewhere() {
         bench.load_event(R0, BROKEN);
         if restarts {
             assert_eq!(bench.watch.attempt(a), Some(2));
-            assert_eq!(bench.watch.generation(a, 2).replica, R1);
+            assert_eq!(bench.watch.generations[&(a, 2)].replica, R1);
         } else {
             assert_eq!(bench.fate(bench.sample_of(a)), Some(Discard::ReplicaLost));
             assert_eq!(bench.reply(a), Some(Reply::Failed));
@@ -252,7 +252,7 @@ fn a_replica_that_dies_restarts_its_turns_elsewhere() {
     let [a, b] = [bench.admit(0), bench.admit(1)];
     bench.replica_down(R0);
     assert_eq!(bench.watch.attempt(a), Some(2));
-    assert_eq!(bench.watch.generation(a, 2).replica, R1);
+    assert_eq!(bench.watch.generations[&(a, 2)].replica, R1);
     assert_eq!(bench.watch.attempt(b), Some(1));
     assert!(bench.discarded.is_empty());
 }

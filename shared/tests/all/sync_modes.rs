@@ -71,7 +71,7 @@ fn pause_drain_aborts_what_does_not_end_in_time() {
     bench.save();
     bench.finish(a);
     bench.advance(secs(61));
-    assert!(bench.watch.generation(b, 1).aborted);
+    assert!(bench.watch.generations[&(b, 1)].aborted);
     bench.finish_as(b, Finish::Aborted, 3);
     assert_eq!(loads(&bench), [(R0, InFlight::Drained)]);
     bench.load(R0);

@@ -70,7 +70,6 @@ impl Bench {
 
     /// Gives one input, drains the actions, checks everything.
     pub(crate) fn give(&mut self, input: Input) {
-        self.watch.on_input(&input);
         self.core.handle(self.now, &input);
         self.last.clear();
         while let Some(action) = self.core.poll_action() {
@@ -81,7 +80,8 @@ impl Bench {
         self.ends.push(self.log.len());
         self.record.push((self.now, input));
         let (now, input) = &self.record[self.record.len() - 1];
-        self.watch.after(*now, input, &self.last, &self.core);
+        let watched = self.watch.observe(*now, input, &self.last, &self.core);
+        watched.unwrap_or_else(|what| panic!("{what}"));
         for resolved in self.core.resolved() {
             match resolved.fate {
                 Fate::Trained => self.trained.push(resolved.sample.clone()),
@@ -214,7 +214,7 @@ impl Bench {
         finish: Finish,
         tokens: u32,
     ) {
-        let generation = self.watch.generation(request, attempt);
+        let generation = &self.watch.generations[&(request, attempt)];
         let met = generation.versions.clone();
         let first_token = (tokens > 0).then(|| generation.started.max(Time::ZERO));
         self.give(Input::GenerationEnded {
