@@ -1,8 +1,9 @@
 """Runs every measurement of `make bench` one after the other, and writes results/bench/.
 
-side_by_side.py BINARIES [--out DIR]: BINARIES is the folder with headway, headway-bench-workload
-and headway-bench-peers; simpy is importable. Each program measures its own CPU time, so that another
-one beside it disturbs caches and nothing else; the best of several runs counts.
+side_by_side.py BINARIES: the folder with headway, headway-bench-workload and headway-bench-peers;
+simpy is importable. CPU time is measured wherever threads are not the point, so that another program
+beside it disturbs caches and nothing else; the best of several runs counts. `--quick` does a tenth of
+everything once: to see that it works, not how fast it is.
 """
 
 import argparse
@@ -56,10 +57,10 @@ def measured(words, **more):
     return values
 
 
-def best(programs, key="cpu_sec"):
+def best(programs, runs, key="cpu_sec"):
     """The best of some runs of each program, taken in turns."""
     found = {}
-    for _ in range(RUNS):
+    for _ in range(runs):
         for name, words in programs.items():
             values = measured(words)
             if name not in found or values[key] < found[name][key]:
@@ -68,11 +69,19 @@ def best(programs, key="cpu_sec"):
 
 
 class Bench:
-    def __init__(self, binaries):
+    def __init__(self, binaries, quick):
+        self.quick = quick
+        self.runs = 1 if quick else RUNS
         self.workload = binaries / "headway-bench-workload"
         self.peers = binaries / "headway-bench-peers"
         self.headway = binaries / "headway"
         self.rows = []
+
+    def few(self, count):
+        return count // 10 if self.quick else count
+
+    def best(self, programs):
+        return best(programs, self.runs)
 
     def add(self, part, case, what, value, unit, beside="", ratio=None, goal=""):
         self.rows.append((part, case, what, value, unit, beside, ratio, goal))
@@ -82,13 +91,13 @@ class Bench:
     def kernel(self):
         for model, case in [("queue", "M/M/1"), ("network", "closed network")]:
             programs = {
-                "bare BinaryHeap": [self.workload, "heap", model, 20_000_000],
-                "Headway": [self.workload, "kernel", model, 20_000_000],
-                "simcore 0.1": [self.peers, "simcore", model, 10_000_000],
-                "nexosim 1.0": [self.peers, "nexosim", model, 2_000_000],
-                "simpy 4": [sys.executable, HERE / "peers/kernel.py", model, 500_000],
+                "bare BinaryHeap": [self.workload, "heap", model, self.few(20_000_000)],
+                "Headway": [self.workload, "kernel", model, self.few(20_000_000)],
+                "simcore 0.1": [self.peers, "simcore", model, self.few(10_000_000)],
+                "nexosim 1.0": [self.peers, "nexosim", model, self.few(2_000_000)],
+                "simpy 4": [sys.executable, HERE / "peers/kernel.py", model, self.few(500_000)],
             }
-            found = best(programs)
+            found = self.best(programs)
             rate = {name: run["events"] / run["cpu_sec"] for name, run in found.items()}
             goals = {"bare BinaryHeap": ">= 0.6", "simcore 0.1": "> 1"}
             for name in programs:
@@ -99,7 +108,7 @@ class Bench:
     def scenarios(self):
         for name in SCENARIOS:
             file = ROOT / f"scenarios/{name}.toml"
-            found = best({name: [self.workload, "run", file, 0]})[name]
+            found = self.best({name: [self.workload, "run", file, 0]})[name]
             trained, cpu = found["trained"], found["cpu_sec"]
             things = found["world_events"] + found["inputs"] + found["actions"]
             self.add("scenario", name, "trained samples per CPU second", trained / cpu / 1e3, "k/s")
@@ -119,9 +128,11 @@ class Bench:
     def pipeline(self):
         for slots in (64, 1024):
             batch, eta = slots, 2
-            ours = [self.workload, "run", HERE / "slots.toml", 1_000_000, *self.slots(slots, 1)]
-            theirs = [sys.executable, HERE / "peers/pipeline.py", slots, batch, eta, 40_000]
-            found = best({"Headway": ours, "simpy 4": theirs})
+            ours = [self.workload, "run", HERE / "slots.toml", self.few(1_000_000),
+                    *self.slots(slots, 1)]
+            theirs = [sys.executable, HERE / "peers/pipeline.py", slots, batch, eta,
+                      self.few(40_000)]
+            found = self.best({"Headway": ours, "simpy 4": theirs})
             rate = {name: run["trained"] / run["cpu_sec"] for name, run in found.items()}
             case = f"{slots} slots"
             self.add("pipeline", case, "Headway", rate["Headway"] / 1e3, "k samples/s")
@@ -132,7 +143,7 @@ class Bench:
         """What the parts of a run take: the least of several runs, each."""
         for name in SCENARIOS:
             file = ROOT / f"scenarios/{name}.toml"
-            runs = [measured([self.workload, "shares", file, 0]) for _ in range(RUNS)]
+            runs = [measured([self.workload, "shares", file, 0]) for _ in range(self.runs)]
             least = {part: min(run[part] for run in runs)
                      for part in ("world_sec", "core_sec", "both_sec", "cpu_sec")}
             both = least["both_sec"]
@@ -147,8 +158,9 @@ class Bench:
     def scale(self):
         goals = {64: 8, 256: 7, 10_000: 4.5, 100_000: 1.4}
         for slots, replicas, inputs in SLOTS:
-            words = [self.workload, "run", HERE / "slots.toml", inputs, *self.slots(slots, replicas)]
-            found = best({"run": words})["run"]
+            words = [self.workload, "run", HERE / "slots.toml", self.few(inputs),
+                     *self.slots(slots, replicas)]
+            found = self.best({"run": words})["run"]
             things = found["world_events"] + found["inputs"] + found["actions"]
             rate = things / found["cpu_sec"] / 1e6
             self.add("scale", f"{slots} slots", "events per CPU second", rate, "M/s",
@@ -164,7 +176,7 @@ class Bench:
                 words = [
                     "valgrind", "--tool=callgrind", "--collect-atstart=no",
                     "--toggle-collect=*decide_and_count*", f"--callgrind-out-file={folder}/out",
-                    self.workload, "decisions", HERE / "slots.toml", inputs,
+                    self.workload, "decisions", HERE / "slots.toml", self.few(inputs),
                     *self.slots(outstanding, max(outstanding // 256, 1)),
                 ]
                 text, errors, *_ = run(words)
@@ -176,12 +188,13 @@ class Bench:
             self.add("decisions", case, "instructions per input", instructions / counts["inputs"], "")
 
     def size(self):
-        for samples in (2_000_000, 10_000_000):
-            steps = samples // IN_FLIGHT
+        in_flight = self.few(self.few(IN_FLIGHT))
+        for samples in (2 * in_flight, 10 * in_flight):
+            steps = samples // in_flight
             words = [self.workload, "run", HERE / "slots.toml", 0,
-                     *self.slots(IN_FLIGHT, 400, f"scenario.steps={steps}")]
+                     *self.slots(in_flight, 400, f"scenario.steps={steps}")]
             found = measured(words)
-            case = f"{IN_FLIGHT / 1e6:g} M in flight, {samples / 1e6:g} M trained"
+            case = f"{in_flight / 1e6:g} M in flight, {samples / 1e6:g} M trained"
             self.add("size", case, "peak memory", found["peak_mb"], "MB")
             self.add("size", case, "CPU", found["cpu_sec"], "s")
 
@@ -193,11 +206,11 @@ class Bench:
                 words = [
                     self.headway, "sweep", ROOT / "scenarios/openclaw.toml",
                     "--over", "max_head_off_policyness=" + ",".join(map(str, range(17))),
-                    "--replications", 32, "--jobs", jobs, "--out", folder,
+                    "--replications", self.few(32), "--jobs", jobs, "--out", folder,
                 ]
                 _, _, cpu, wall, _ = run(words)
             taken[jobs] = wall
-            case = "openclaw, 17 points of 32 runs"
+            case = f"openclaw, 17 points of {self.few(32)} runs"
             speedup = taken[1] / wall if jobs == 2 else None
             self.add("sweep", case, f"wall, {jobs} thread" + "s" * (jobs > 1), wall, "s",
                      "two threads against one" if jobs == 2 else "", speedup,
@@ -225,7 +238,10 @@ TABLES = {
 
 def tables(rows):
     lines = []
+    parts = {row[0] for row in rows}
     for part, title in TABLES.items():
+        if part not in parts:
+            continue
         lines += [f"### {title}", "", "| case | what | value | unit | ratio | | goal |",
                   "|---|---|---:|---|---:|---|---|"]
         for row_part, case, what, value, unit, beside, ratio, goal in rows:
@@ -236,7 +252,7 @@ def tables(rows):
     return "\n".join(lines)
 
 
-def machine():
+def machine(quick):
     def of(path, pattern):
         try:
             found = re.search(pattern, Path(path).read_text(), re.M)
@@ -245,11 +261,14 @@ def machine():
         return found[1].strip() if found else "unknown"
 
     rustc = subprocess.run(["rustc", "--version"], capture_output=True, text=True, check=True)
+    cpu = of("/proc/cpuinfo", r"^model name\s*:(.*)")
+    cache = of("/proc/cpuinfo", r"^cache size\s*:(.*)")
     memory = of("/proc/meminfo", r"^MemTotal:\s*(\d+)")
     return "\n".join([
-        f"CPU: {of('/proc/cpuinfo', r'^model name\s*:(.*)')}",
+        *(["a quick run: it shows that everything works, not how fast it is"] if quick else []),
+        f"CPU: {cpu}",
         f"cores: {os.cpu_count()}",
-        f"cache: {of('/proc/cpuinfo', r'^cache size\s*:(.*)')}",
+        f"cache: {cache}",
         f"memory: {int(memory) / (1 << 20):.0f} GiB" if memory.isdigit() else "memory: unknown",
         f"OS: {platform.system()} {platform.release().split('-')[0]} {platform.machine()}",
         f"rustc: {rustc.stdout.split()[1]}",
@@ -263,8 +282,9 @@ def main():
     parser.add_argument("--out", type=Path, default=ROOT / "results/bench")
     parser.add_argument("--page", type=Path, default=ROOT / "docs/performance.md")
     parser.add_argument("--only", nargs="*", choices=list(TABLES))
+    parser.add_argument("--quick", action="store_true")
     words = parser.parse_args()
-    bench = Bench(words.binaries)
+    bench = Bench(words.binaries, words.quick)
     parts = {
         "kernel": bench.kernel, "scenario": bench.scenarios, "pipeline": bench.pipeline,
         "shares": bench.shares, "scale": bench.scale, "decisions": bench.decisions,
@@ -281,7 +301,7 @@ def main():
         writer.writerow(["part", "case", "what", "value", "unit", "ratio", "ratio_of", "goal"])
         for part, case, what, value, unit, beside, ratio, goal in bench.rows:
             writer.writerow([part, case, what, number(value), unit, number(ratio), beside, goal])
-    about = machine()
+    about = machine(words.quick)
     (words.out / "machine.txt").write_text(about)
     text = words.page.read_text()
     begin, end = "<!-- bench: begin -->\n", "<!-- bench: end -->"

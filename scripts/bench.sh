@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Measures the speed of Headway beside other simulators, and writes results/bench and the tables of
 # docs/performance.md. It wants an idle machine with two cores, valgrind, and Python with pip.
-# Words are passed on: `--only kernel slots` measures some parts and writes nothing.
+# Words are passed on: `--only kernel sweep` measures some parts and writes nothing, `--quick` a tenth of
+# everything.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
