@@ -152,8 +152,8 @@ class Bench:
                      "of world and core", least["world_sec"] / both, ">= 0.6")
             self.add("shares", name, "core alone, inputs from a record", least["core_sec"], "s",
                      "of world and core", least["core_sec"] / both)
-            self.add("shares", name, "with metrics", least["cpu_sec"], "s",
-                     "of world and core", least["cpu_sec"] / both)
+            self.add("shares", name, "a whole run, with metrics", least["cpu_sec"], "s",
+                     "which is not the core's", 1 - least["core_sec"] / least["cpu_sec"], ">= 0.6")
 
     def scale(self):
         goals = {64: 8, 256: 7, 10_000: 4.5, 100_000: 1.4}
