@@ -31,14 +31,11 @@ fn main() -> ExitCode {
     let words: Vec<String> = std::env::args().skip(1).collect();
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
     let given = match words[..] {
-        [engine, model, count] => event_loop(engine, model, count),
-        _ => Err("tell me what to run: see the program's first lines".to_owned()),
-    };
-    let given = match words[..] {
         [what @ ("run" | "shares" | "decisions"), path, inputs, ref sets @ ..] => {
             whole(what, path, inputs, sets)
         }
-        _ => given,
+        [engine, model, count] => event_loop(engine, model, count),
+        _ => Err("tell me what to run: see the program's first lines".to_owned()),
     };
     match given {
         Ok(value) => {
