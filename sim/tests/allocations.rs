@@ -31,12 +31,12 @@ fn run(scenario: &Scenario, max_inputs: u64) -> (AllocationInfo, u64) {
 /// tokens are of more than two versions allocates; there is none in these.
 #[test]
 fn a_run_allocates_nothing_per_event_once_it_is_under_way() {
-    let small: &[&str] = &["policy_training.batch_size=16", "world.clients.slots=256"];
+    let few: &[&str] = &["policy_training.batch_size=16", "world.clients.slots=32"];
     let scenarios = [
         ("openclaw", &[][..]),
         ("openclaw-own-gate", &[]),
         ("applied-compute", &[]),
-        ("areal-math", small),
+        ("verl-fully-async", few),
     ];
     for (name, sets) in scenarios {
         let scenario = load(name, sets);
@@ -53,7 +53,7 @@ fn a_longer_run_needs_no_more_memory() {
     for name in ["openclaw", "applied-compute"] {
         let scenario = load(name, &[]);
         let [(short, _), (long, steps)] = [40_000, 160_000].map(|inputs| run(&scenario, inputs));
-        assert!(steps > 500, "{name}: the longer run is long: {steps} steps");
+        assert!(steps > 100, "{name}: the longer run is long: {steps} steps");
         let more = long.bytes_max.saturating_sub(short.bytes_max + 24 * steps);
         assert!(
             more < short.bytes_max / 20,
