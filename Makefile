@@ -73,5 +73,6 @@ bless: fetch
 	cargo run --release --locked --no-default-features -- check --bless
 	HEADWAY_BLESS=1 cargo test --workspace --features torch --locked
 
+# Speed beside other simulators: results/bench, docs/performance.md. The machine must be idle.
 bench:
-	cargo bench --workspace --locked
+	scripts/bench.sh

@@ -6,7 +6,7 @@
 //! `waiting`, `groups`, `stragglers`. Serving: `serving`, and `sync` for the weights. Environments:
 //! `environment`. Judging: `judging`. Training: `output`, `training`, `late` for what is too old,
 //! `surplus` for what is too much, and `adaptive` for the bound that follows a measurement. `outcome` is where samples leave the `ledger`, and `timers` where
-//! time passes; `slab`, `queue` and `ages` are what they stand in, and `audit` recounts it all.
+//! time passes; `slab`, `queue`, `ages` and `fleet` are what they stand in, and `audit` recounts it all.
 //! `trajectory` is what differs where a sample is a whole session. `view` and `state_view` are what
 //! others may see.
 
@@ -15,6 +15,7 @@ mod admission;
 mod ages;
 mod audit;
 mod environment;
+mod fleet;
 mod gate;
 mod groups;
 mod judging;

@@ -25,7 +25,7 @@ mod window;
 
 use headway_shared::action::Action;
 use headway_shared::config::Config;
-use headway_shared::core::{Resolved, Scheduler};
+use headway_shared::core::{Resolved, Sample, Scheduler};
 use headway_shared::id::SampleId;
 use headway_shared::input::Input;
 use headway_shared::time::Time;
@@ -40,6 +40,26 @@ use self::settings::WorldConfig;
 use self::trainer::Trainer;
 use self::weights::{Order, Weights};
 use crate::kernel::random::Key;
+
+/// What an action only names: the core that took it knows more, and so does a record of it.
+pub trait Named {
+    /// A sample, as it is when the action is taken.
+    fn sample(&self, sample: SampleId) -> Option<&Sample>;
+    /// Tokens of the batch that is training, prompts included.
+    fn batch_tokens(&self) -> u64;
+}
+
+impl Named for Scheduler {
+    fn sample(&self, sample: SampleId) -> Option<&Sample> {
+        self.sample(sample)
+    }
+
+    fn batch_tokens(&self) -> u64 {
+        self.batch()
+            .map(|sample| u64::from(sample.prompt_tokens) + u64::from(sample.tokens))
+            .fold(0, u64::saturating_add)
+    }
+}
 
 /// Everything that is not the scheduling core.
 ///
@@ -158,8 +178,8 @@ impl World {
         }
     }
 
-    /// Does what the core decided. `core` is read for what an action names (samples).
-    pub fn apply(&mut self, action: Action, core: &Scheduler) {
+    /// Does what the core decided. `named` is read for what an action names (samples).
+    pub fn apply(&mut self, action: Action, named: &impl Named) {
         let Self { bus, clients, serving, judge, trainer, weights, environment, .. } = self;
         match action {
             Action::StartGeneration { request, attempt, replica, sample, resume } => {
@@ -194,11 +214,11 @@ impl World {
             }
             Action::EndSession { session } => clients.session_ended(bus, session),
             Action::StartVote { vote, sample } => {
-                judge.start(bus, vote, sample, core.sample(sample));
+                judge.start(bus, vote, sample, named.sample(sample));
             }
             Action::CancelVote { vote } => judge.cancel(bus, vote),
             Action::StartStep { step, learner, .. } => {
-                trainer.start(bus, step, learner, tokens_of(core));
+                trainer.start(bus, step, learner, named.batch_tokens());
                 serving.set_training(bus, true);
             }
             Action::Publish { publication, version } => weights.publish(bus, publication, version),
@@ -230,11 +250,4 @@ impl World {
             self.judge.resolved(resolved.sample.id);
         }
     }
-}
-
-/// Tokens of the batch that is training, prompts included.
-fn tokens_of(core: &Scheduler) -> u64 {
-    core.batch()
-        .map(|sample| u64::from(sample.prompt_tokens) + u64::from(sample.tokens))
-        .fold(0, u64::saturating_add)
 }

@@ -3,7 +3,7 @@
 use super::gate::{GateView, Standing};
 use super::queue::SampleQueue;
 use super::slab::{NONE, Slot};
-use super::state::{Entry, Limits, Purpose, Turn, TurnState};
+use super::state::{Entry, Limits, Purpose, Replica, Turn, TurnState};
 use super::{Sample, SampleState, Scheduler, Stage, Violation};
 use crate::action::{Action, Discard, Refusal};
 use crate::config::{DropPolicy, OverLimit, Queue, Routing};
@@ -148,7 +148,7 @@ impl Scheduler {
         self.ended.is_some()
             || self.operator_paused
             || self.gate_window_closed()
-            || !self.replicas.iter().any(|replica| replica.open())
+            || self.replicas.totals().open == 0
     }
 
     pub(super) fn gate_window_closed(&self) -> bool {
@@ -184,39 +184,62 @@ impl Scheduler {
         let floor = self.floor(slot);
         let begun = turn.sample != NONE || self.goes_on(slot);
         let waits = begun || self.config.policy_serving.over_limit == OverLimit::Hold;
-        let admits = |deploy: DeployVersion| {
+        let fits = |deploy: DeployVersion| {
             deploy >= floor
                 && !(trains && !begun && self.born_too_old(deploy))
                 && (!needs_place || self.gate.capacity(&self.gate_view(deploy)) > 0)
+        };
+        // Most replicas hold the same weights.
+        let mut last = None;
+        let mut admits = |deploy: DeployVersion| match last {
+            Some((known, fits)) if known == deploy => fits,
+            _ => {
+                let fits = fits(deploy);
+                last = Some((deploy, fits));
+                fits
+            }
         };
         let preferred = match self.config.policy_serving.routing {
             Routing::LeastLoaded => None,
             Routing::SessionAffine => self.sessions[turn.session].last_replica,
         };
-        let (mut whole, mut open, mut best) = (false, false, None);
+        let usable =
+            |replica: &Replica| replica.up() && !(trains && self.is_lost(replica.deploy.number()));
+        // Of all open replicas the one that it prefers, if its weights will do; else all are looked
+        // at.
+        let preferred_index = preferred.and_then(|id| self.replica_index(id));
+        let first = preferred_index
+            .filter(|&index| self.replicas[index].open())
+            .or_else(|| self.replicas.least_loaded())
+            .filter(|&index| usable(&self.replicas[index]) && admits(self.replicas[index].deploy));
+        if let Some(index) = first
+            && !(turn.sample == NONE && self.gate_window_closed())
+        {
+            return Ok(index);
+        }
+        let mut best = None;
         for (index, replica) in self.replicas.iter().enumerate() {
-            if !replica.up() || (trains && self.is_lost(replica.deploy.number())) {
-                continue;
-            }
-            whole = true;
-            if replica.closed {
-                continue;
-            }
-            open = true;
+            // First what turns away most of them.
             let load = (Some(replica.id) != preferred, replica.turns.len(), replica.id);
-            if best.is_some_and(|(least, _)| load >= least) {
+            if best.is_some_and(|(least, _)| load >= least) || replica.closed || !usable(replica) {
                 continue;
             }
             if admits(replica.deploy) {
                 best = Some((load, Some(index)));
-            } else if waits && self.coming_to(replica).is_some_and(admits) {
+            } else if waits && self.coming_to(replica).is_some_and(&mut admits) {
                 best = Some((load, None));
             }
         }
-        if !whole {
-            return Err(Refusal::NoReplica);
+        if best.is_none() {
+            let mut whole = self.replicas.iter().filter(|replica| usable(replica)).peekable();
+            if whole.peek().is_none() {
+                return Err(Refusal::NoReplica);
+            }
+            if whole.all(|replica| replica.closed) {
+                return Err(Refusal::WeightSync);
+            }
         }
-        if !open || (turn.sample == NONE && self.gate_window_closed()) {
+        if turn.sample == NONE && self.gate_window_closed() {
             return Err(Refusal::WeightSync);
         }
         best.and_then(|(_, index)| index).ok_or(Refusal::Stale)

@@ -158,7 +158,7 @@ impl Scheduler {
             && samples == self.output.samples
             && all_in(&in_rollout, SampleState::RolloutQueue)
             && all_in(&in_output, SampleState::OutputQueue);
-        if !counted || self.votes.len() != self.votes_flying() {
+        if !counted || self.votes.len() != self.votes_flying() || !self.replicas.adds_up() {
             return Err(Violation::Recount);
         }
         Ok(())

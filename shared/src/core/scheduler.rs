@@ -6,10 +6,11 @@ use serde::{Deserialize, Serialize};
 
 use super::adaptive::Bound;
 use super::ages::Ages;
+use super::fleet::Fleet;
 use super::gate::{Gate, Standing};
 use super::queue::SampleQueue;
 use super::slab::{IdMap, Links, List, Slab, Slot};
-use super::state::{Ballot, Entry, Group, Replica, Session, Turn, Vote};
+use super::state::{Ballot, Entry, Group, Session, Turn, Vote};
 use super::surplus::Place;
 use super::sync::Weights;
 use super::training::Trainer;
@@ -105,7 +106,7 @@ pub struct Scheduler {
     pub(super) cancel_timers: List,
     /// Main turns on replicas (unless a sample is a session), and samples that keep their slot.
     pub(super) occupied: u32,
-    pub(super) replicas: Vec<Replica>,
+    pub(super) replicas: Fleet,
     /// Something may have become free since requests were last looked at.
     pub(super) admission_due: bool,
 
@@ -207,7 +208,7 @@ impl Scheduler {
             generation_timers: List::default(),
             cancel_timers: List::default(),
             occupied: 0,
-            replicas: Vec::new(),
+            replicas: Fleet::default(),
             admission_due: false,
             samples: Slab::default(),
             sample_of: IdMap::default(),
@@ -297,6 +298,7 @@ impl Scheduler {
         }
         self.expire();
         self.settle();
+        self.replicas.sum_up();
         if let Err(violation) = self.ledger.check() {
             self.violated(violation);
         }

@@ -13,7 +13,7 @@ use crate::version::{DeployVersion, RolloutVersion};
 
 impl Scheduler {
     pub(super) fn replica_index(&self, id: ReplicaId) -> Option<usize> {
-        self.replicas.iter().position(|replica| replica.id == id)
+        self.replicas.index_of(id)
     }
 
     /// Sends a turn to a replica; the first time, a turn that trains becomes a sample.
@@ -39,7 +39,7 @@ impl Scheduler {
         let sample = (turn.sample != NONE).then(|| self.samples[turn.sample].sample.id);
         let (request, attempt, resume) = (turn.request, turn.attempt, turn.resume);
         self.sessions[turn.session].last_replica = Some(replica);
-        self.replicas[index].turns.push_back(&mut self.turn_links, slot);
+        self.replicas.push_turn(index, &mut self.turn_links, slot);
         self.generation_timers.push_back(&mut self.turn_timer_links, slot);
         self.act(Action::StartGeneration { request, attempt, replica, sample, resume });
     }
@@ -87,7 +87,7 @@ impl Scheduler {
             }
             _ => self.cancel_timers.remove(&mut self.turn_timer_links, slot),
         }
-        self.replicas[turn.replica].turns.remove(&mut self.turn_links, slot);
+        self.replicas.remove_turn(turn.replica, &mut self.turn_links, slot);
         self.occupied -= self.slots_of(slot);
         self.admission_due = true;
     }

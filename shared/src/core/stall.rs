@@ -138,7 +138,7 @@ impl Scheduler {
         if self.operator_paused {
             return Stall::Paused;
         }
-        if !self.replicas.iter().any(super::state::Replica::up) {
+        if self.replicas.totals().up == 0 {
             return Stall::NoReplica;
         }
         let groups = self.ledger.filtered_in_a_row;

@@ -80,12 +80,11 @@ impl Scheduler {
             return;
         }
         let waits = u32::from(self.gate.pushes_before_step());
-        let due = self.replicas.iter().any(|replica| {
-            replica.alive
-                && (self.is_beyond_interval(replica, waits)
-                    || !replica.whole
-                    || self.is_lost(replica.deploy.number()))
-        });
+        let totals = self.replicas.totals();
+        let lost = |replica: &Replica| replica.alive && self.is_lost(replica.deploy.number());
+        let due = totals.broken
+            || totals.oldest.is_some_and(|oldest| self.is_beyond_interval(oldest, waits))
+            || (!self.lost.is_empty() && self.replicas.iter().any(lost));
         if due || self.weights.wished || self.line_needs_newer_weights() {
             self.publish();
         }
@@ -93,14 +92,15 @@ impl Scheduler {
 
     /// A replica lacks weights that the next step waits for.
     pub(super) fn push_is_due(&self) -> bool {
-        let lacks = |replica: &Replica| replica.alive && self.is_beyond_interval(replica, 0);
-        self.gate.pushes_before_step() && self.replicas.iter().any(lacks)
+        let oldest = self.replicas.totals().oldest;
+        self.gate.pushes_before_step()
+            && oldest.is_some_and(|oldest| self.is_beyond_interval(oldest, 0))
     }
 
-    /// A replica is `publish_interval` steps and so many more behind.
-    fn is_beyond_interval(&self, replica: &Replica, more: u32) -> bool {
+    /// Such weights are `publish_interval` steps and so many more behind.
+    fn is_beyond_interval(&self, deploy: DeployVersion, more: u32) -> bool {
         let interval = self.config.policy_training.publish_interval.max(1);
-        let lag = self.learner.publish_lag_of(replica.deploy).unwrap_or(0);
+        let lag = self.learner.publish_lag_of(deploy).unwrap_or(0);
         lag >= interval.saturating_add(more)
     }
 
@@ -127,7 +127,7 @@ impl Scheduler {
 
     /// The newest weights that a replica holds whole.
     pub(super) fn newest_deploy(&self) -> Option<DeployVersion> {
-        self.replicas.iter().filter(|replica| replica.up()).map(|replica| replica.deploy).max()
+        self.replicas.totals().newest
     }
 
     /// The weights that a replica is loading.
@@ -224,21 +224,24 @@ impl Scheduler {
         let Some(current) = self.weights.current.filter(|p| p.saving_since.is_none()) else {
             return;
         };
+        let totals = self.replicas.totals();
         if current.mode == SyncMode::Rolling
-            && !self.replicas.iter().any(|r| r.sync.drains() || r.sync.loads())
+            && totals.draining + totals.loading == 0
             && let Some(index) = self.replicas.iter().position(|r| r.sync == Sync::Waiting)
         {
             self.replicas[index].closed = true;
             self.replicas[index].sync = Sync::Draining(self.now);
         }
-        if self.replicas.iter().all(|r| !r.sync.drains() || r.turns.is_empty()) {
+        if self.replicas.totals().draining > 0
+            && self.replicas.iter().all(|r| !r.sync.drains() || r.turns.is_empty())
+        {
             for index in 0..self.replicas.len() {
                 if self.replicas[index].sync.drains() {
                     self.load(index, InFlight::Drained);
                 }
             }
         }
-        if self.replicas.iter().all(|replica| replica.sync == Sync::Idle) {
+        if self.replicas.totals().syncing == 0 {
             self.finish_publication(current);
         }
     }
@@ -310,8 +313,9 @@ impl Scheduler {
         if let Some(since) = current.and_then(|publication| publication.closed_since) {
             self.weights.last_window = self.now.since(since);
         }
-        for replica in &mut self.replicas {
-            replica.closed &= self.plant.is(Planted::GateNotReopened);
+        let stays_closed = self.plant.is(Planted::GateNotReopened);
+        for replica in self.replicas.iter_mut() {
+            replica.closed &= stays_closed;
             replica.sync = Sync::Idle;
         }
         self.admission_due = true;
@@ -336,7 +340,7 @@ impl Scheduler {
 
     /// After a rollback: weights that are not yet being loaded never will be.
     pub(super) fn abandon_publication(&mut self) {
-        if self.weights.current.is_some() && !self.replicas.iter().any(|r| r.sync.loads()) {
+        if self.weights.current.is_some() && self.replicas.totals().loading == 0 {
             self.reopen();
         }
     }

@@ -87,10 +87,12 @@ impl Scheduler {
         self.ended
     }
 
-    /// What is where, now. O(replicas).
+    /// What is where, now.
     #[must_use]
     pub fn gauges(&self) -> Gauges {
-        let mut gauges = Gauges {
+        let totals = self.replicas.totals();
+        Gauges {
+            running: totals.running,
             held: self.ledger.held as u32,
             rollout_queue: self.rollout.samples,
             output_queue: self.output.samples,
@@ -100,18 +102,11 @@ impl Scheduler {
             parked: self.ledger.parked() as u32,
             training: self.trainer.is_training(),
             closed: self.closed(),
+            replicas_up: totals.up,
+            replicas_busy: totals.busy,
+            publish_lag_sum: totals.publish_lag(self.learner),
             bound: self.bound_steps(),
-            ..Gauges::default()
-        };
-        // Asked after every input: without branches, as replicas come and go at random.
-        for replica in &self.replicas {
-            let up = u32::from(replica.up());
-            gauges.running += up * replica.turns.len();
-            gauges.replicas_up += up;
-            gauges.replicas_busy += up * u32::from(!replica.turns.is_empty());
-            gauges.publish_lag_sum += up * self.learner.publish_lag_of(replica.deploy).unwrap_or(0);
         }
-        gauges
     }
 
     /// An operator has wished for a publication, and it has not yet reached every replica.

@@ -96,7 +96,7 @@ impl Scheduler {
                     self.leave_line(slot);
                     self.start_turn(slot, replica);
                 }
-                Err(_) if !self.replicas.iter().any(|replica| replica.open()) => break,
+                Err(_) if self.replicas.totals().open == 0 => break,
                 Err(_) => {}
             }
         }
