@@ -238,6 +238,37 @@ fn a_gate_that_takes_over_counts_what_is_there() {
 }
 
 #[test]
+fn a_gate_that_is_switched_to_decides_from_now_on() {
+    let mut bench = gated(GateKind::Headway);
+    assert_eq!(room(&mut bench, 100), 6);
+    bench.reconfigure(|c| c.policy_training.gate = GateKind::None);
+    assert!(room(&mut bench, 200) > 6);
+}
+
+#[test]
+fn a_gate_keeps_its_count_when_something_else_changes() {
+    let mut bench = gated(GateKind::Areal);
+    bench.scored(0, super::harness::GOOD);
+    bench.scored(1, super::harness::GOOD);
+    bench.reconfigure(|c| c.policy_serving.hold = secs(5));
+    assert_eq!(room(&mut bench, 100), 4, "two of six are accepted");
+}
+
+#[test]
+fn a_gate_s_own_key_takes_effect_in_the_middle_of_a_run() {
+    for gate in [GateKind::Verl, GateKind::Roll, GateKind::PipelineRl] {
+        let mut bench = gated_with(gate, two_batches_ahead);
+        bench.admit(0);
+        bench.reconfigure(|c| {
+            c.policy_training.staleness_threshold = 3_000_000;
+            c.policy_training.async_generation_ratio = 3_000_000;
+            c.policy_training.max_lag_samples = 6;
+        });
+        assert_eq!(room(&mut bench, 100), 7, "{gate:?}: one of four batches is under way");
+    }
+}
+
+#[test]
 fn after_a_rollback_a_gate_has_the_room_it_had_at_first_and_no_burst() {
     for gate in COUNTING {
         let mut bench = gated_with(gate, two_batches_ahead);

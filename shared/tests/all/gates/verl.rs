@@ -54,6 +54,20 @@ fn what_is_under_way_at_a_sync_counts_for_the_next_period() {
 }
 
 #[test]
+fn a_period_that_begins_under_a_step_does_not_count_its_batch() {
+    let mut bench = gated_with(GateKind::Headway, |_| {});
+    bench.scored(0, GOOD);
+    bench.scored(1, GOOD);
+    bench.admit(2);
+    assert!(bench.training());
+    bench.reconfigure(|c| {
+        c.policy_training.gate = GateKind::Verl;
+        c.policy_training.staleness_threshold = 4 * HALF;
+    });
+    assert_eq!(room(&mut bench, 100), 5, "six in a period, of which one is under way");
+}
+
+#[test]
 fn a_rejected_rollout_gives_its_place_back() {
     let mut bench = gated_with(GateKind::Verl, |_| {});
     for session in 0..20 {
