@@ -9,6 +9,7 @@ mod openclaw;
 mod pipeline_rl;
 mod prime_rl;
 mod roll;
+mod said;
 mod skyrl;
 mod slime_train_async;
 mod strict;
@@ -292,6 +293,33 @@ fn a_step_that_fails_for_good_gives_its_places_back() {
         bench.scored(1, super::harness::GOOD);
         bench.end_step(false);
         assert_eq!(room(&mut bench, 100), 6, "{gate:?}");
+    }
+}
+
+#[test]
+fn a_rejected_result_that_fills_a_batch_keeps_its_place() {
+    for gate in COUNTING {
+        let mut bench = gated_with(gate, |c| {
+            two_batches_ahead(c);
+            c.policy_training.batch_counts = BatchCounts::Results;
+        });
+        bench.scored(0, super::harness::ZERO);
+        assert_eq!(room(&mut bench, 100), 5, "{gate:?}");
+    }
+}
+
+/// One result fewer than a batch: it has to have a sample.
+#[test]
+fn rejected_results_beyond_a_batch_hold_no_places() {
+    for gate in COUNTING {
+        let mut bench = gated_with(gate, |c| {
+            two_batches_ahead(c);
+            c.policy_training.batch_counts = BatchCounts::Results;
+        });
+        for session in 0..20 {
+            bench.scored(session, super::harness::ZERO);
+        }
+        assert_eq!(room(&mut bench, 100), 5, "{gate:?}");
     }
 }
 

@@ -2,6 +2,7 @@
 
 use headway_shared::action::{Discard, Refusal};
 use headway_shared::config::{Bound, DropPolicy, GateKind, Late, Queue, QueueOrder};
+use headway_shared::core::SampleState;
 use headway_shared::input::TurnType;
 
 use super::harness::{Bench, Decision, Delay, GOOD, Plan, R0, R1, World, secs, small};
@@ -232,4 +233,30 @@ fn a_later_turn_of_a_session_is_not_born_too_old() {
         bench.end_step(true);
     }
     assert_eq!(bench.worst_staleness(), 0);
+}
+
+#[test]
+fn a_straggler_is_judged_where_scored_samples_without_room_hold_the_judge() {
+    let (mut bench, slow) = straggler(DropPolicy::Block);
+    bench.reconfigure(|c| c.reward_judging.judge_concurrency = 1);
+    bench.scored(5, GOOD);
+    assert_eq!(bench.core.ledger().count(SampleState::OutputBlocked), 1);
+    bench.finish(slow);
+    let slow = bench.sample_of(slow);
+    assert_eq!(bench.votes_on(slow), 1);
+    bench.vote(slow, GOOD);
+    assert!(bench.batch().contains(&slow));
+}
+
+#[test]
+fn a_straggler_waits_for_a_judge_that_is_at_work() {
+    let (mut bench, slow) = straggler(DropPolicy::Block);
+    bench.reconfigure(|c| c.reward_judging.judge_concurrency = 1);
+    let judged = bench.turn(5);
+    bench.finish(slow);
+    let slow = bench.sample_of(slow);
+    assert_eq!(bench.votes_on(slow), 0);
+    assert_eq!(bench.core.gauges().rollout_queue, 1);
+    bench.vote(judged, GOOD);
+    assert_eq!(bench.votes_on(slow), 1);
 }

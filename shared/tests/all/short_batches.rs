@@ -1,7 +1,7 @@
 //! Short batches, failed steps, and steps that never answer.
 
 use headway_shared::action::{Action, Discard};
-use headway_shared::config::Config;
+use headway_shared::config::{Config, GateKind};
 use headway_shared::input::Input;
 
 use super::harness::{Bench, GOOD, secs};
@@ -46,6 +46,20 @@ fn at_eta_zero_a_short_batch_waits_for_everything_outstanding() {
     bench.advance(secs(100));
     assert!(!bench.training(), "the third would be stale after it");
     bench.finish_as(running, headway_shared::input::Finish::Failed, 0);
+    bench.advance(secs(11));
+    assert_eq!(bench.batch().len(), 2);
+}
+
+#[test]
+fn a_gate_that_binds_no_sample_waits_for_none() {
+    let mut bench = impatient(|c| {
+        c.policy_training.gate = GateKind::Areal;
+        c.policy_training.max_head_off_policyness = 0;
+        c.policy_serving.max_concurrent_rollouts = 16;
+    });
+    bench.scored(0, GOOD);
+    bench.scored(1, GOOD);
+    bench.admit(2);
     bench.advance(secs(11));
     assert_eq!(bench.batch().len(), 2);
 }
@@ -108,6 +122,7 @@ fn a_step_without_an_answer_is_given_up_and_tried_again() {
     bench.advance(secs(61));
     assert_eq!(bench.batch(), batch);
     assert!(bench.did(|action| *action == Action::CancelStep { step: lost }));
+    assert_eq!(bench.core.state().step, bench.watch.step, "the state names the one that trains");
     assert_ne!(bench.watch.step, Some(lost), "another attempt is another step");
     bench.give(Input::StepEnded { step: lost, ok: true });
     assert_eq!(bench.learner(), 0, "an answer that comes too late counts for nothing");
