@@ -1,6 +1,6 @@
 # `make test` is the whole truth; the others are its parts and helpers.
 
-.PHONY: test fetch lint doc unit same-bytes test-cuda live live-results validation promote-results bless bench
+.PHONY: test fetch lint doc unit same-bytes test-cuda live live-results validation promote-results bless bench mutants
 
 test: fetch lint doc unit same-bytes
 
@@ -63,3 +63,8 @@ bless: fetch
 
 bench:
 	cargo bench --workspace --locked
+
+# Small faults in the core, each of which a test should find: docs/mutants.md. It needs
+# cargo-mutants 27 and Python.
+mutants:
+	python3 scripts/mutants.py

@@ -297,6 +297,21 @@ fn a_step_that_fails_for_good_gives_its_places_back() {
 }
 
 #[test]
+fn a_step_that_fails_for_good_gives_the_places_of_its_rejected_results_back() {
+    for gate in COUNTING {
+        let mut bench = gated_with(gate, |c| {
+            two_batches_ahead(c);
+            c.policy_training.train_retries = 0;
+            c.policy_training.batch_counts = BatchCounts::Results;
+        });
+        bench.scored(0, super::harness::ZERO);
+        bench.scored(1, super::harness::GOOD);
+        bench.end_step(false);
+        assert_eq!(room(&mut bench, 100), 6, "{gate:?}");
+    }
+}
+
+#[test]
 fn a_rejected_result_that_fills_a_batch_keeps_its_place() {
     for gate in COUNTING {
         let mut bench = gated_with(gate, |c| {

@@ -96,7 +96,8 @@ fn a_request_without_a_group_is_a_bad_request() {
     let mut bench = grouped(2, 1, 0);
     bench.refuses(0, Refusal::BadGroup);
     assert_eq!(Refusal::BadGroup.status(), 400);
-    let no_retry = |action: &Action| matches!(action, Action::Refuse { retry_after: Span::ZERO, .. });
+    let no_retry =
+        |action: &Action| matches!(action, Action::Refuse { retry_after: Span::ZERO, .. });
     assert!(bench.did(no_retry), "to ask again would not help");
 }
 

@@ -260,3 +260,45 @@ fn a_straggler_waits_for_a_judge_that_is_at_work() {
     bench.vote(judged, GOOD);
     assert_eq!(bench.votes_on(slow), 1);
 }
+
+#[test]
+fn a_straggler_that_waits_for_room_before_the_judge_passes_those_before_it() {
+    let mut bench = Bench::new(|c| {
+        c.policy_training.bound = Bound::Strict;
+        c.policy_training.late = Late::Wait;
+        c.policy_training.late_wait = secs(100);
+        c.reward_judging.judge_concurrency = 2;
+        c.queue.rollout =
+            Queue { max_size: 1, queue_type: QueueOrder::Fifo, drop_policy: DropPolicy::Block };
+    });
+    let slow = bench.admit(500);
+    bench.steps(2);
+    let samples: Vec<_> = (0..5).map(|session| bench.turn(session)).collect();
+    bench.finish(slow);
+    let slow = bench.sample_of(slow);
+    assert_eq!(bench.core.ledger().count(SampleState::RolloutBlocked), 3);
+    bench.vote(samples[0], GOOD);
+    bench.vote(samples[1], GOOD);
+    assert!(!bench.training(), "the step waits for what would be too old after it");
+    bench.vote(samples[2], GOOD);
+    assert_eq!(bench.votes_on(slow), 1);
+    assert_eq!(bench.votes_on(samples[4]), 0);
+}
+
+#[test]
+fn what_the_core_remembers_does_not_grow_with_the_steps() {
+    let mut bench = Bench::new(|_| {});
+    let size = |bench: &Bench| postcard::to_stdvec(&bench.core).expect("it can be written").len();
+    let mut sizes = Vec::new();
+    for session in 0..600 {
+        bench.scored(session, GOOD);
+        bench.end_session(session);
+        if bench.training() {
+            bench.end_step(true);
+            bench.publish();
+        }
+        sizes.push(size(&bench));
+    }
+    let (before, after) = (sizes[399], sizes[599]);
+    assert!(after < before + 50, "{before} bytes, and {after} after 100 steps more");
+}

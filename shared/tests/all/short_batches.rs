@@ -1,7 +1,7 @@
 //! Short batches, failed steps, and steps that never answer.
 
 use headway_shared::action::{Action, Discard};
-use headway_shared::config::{Config, GateKind};
+use headway_shared::config::{Choice, Config, GateKind, QueueOrder};
 use headway_shared::input::Input;
 
 use super::harness::{Bench, GOOD, secs};
@@ -96,6 +96,21 @@ fn a_failed_step_gives_its_samples_back_in_order() {
 }
 
 #[test]
+fn a_failed_batch_is_tried_again_whatever_the_order_of_the_queue() {
+    for &(word, order) in QueueOrder::ALL {
+        let mut bench = Bench::new(|c| {
+            c.policy_training.max_head_off_policyness = 9;
+            c.queue.output.queue_type = order;
+        });
+        let samples: Vec<_> = (0..4).map(|session| bench.scored(session, GOOD)).collect();
+        bench.end_step(false);
+        let mut batch = bench.batch();
+        batch.sort_unstable();
+        assert_eq!(batch, samples[..2], "{word}");
+    }
+}
+
+#[test]
 fn a_batch_that_fails_again_and_again_is_discarded() {
     let mut bench = Bench::new(|c| {
         c.policy_training.max_head_off_policyness = 9;
@@ -152,6 +167,22 @@ fn with_results_a_batch_is_full_when_that_many_are_judged() {
     assert!(!bench.training());
     bench.scored(3, 0);
     assert_eq!(bench.batch().len(), 2);
+}
+
+#[test]
+fn with_results_what_a_batch_does_not_need_counts_for_the_next() {
+    let mut bench = Bench::new(|c| {
+        c.policy_training.max_head_off_policyness = 9;
+        c.policy_training.batch_counts = headway_shared::config::BatchCounts::Results;
+        c.reward_judging.zero_score = headway_shared::config::ZeroScore::Discard;
+    });
+    let scores = [GOOD, GOOD, GOOD, 0, 0, GOOD];
+    let samples: Vec<_> =
+        scores.into_iter().zip(0..).map(|(score, session)| bench.scored(session, score)).collect();
+    for batch in [&samples[..2], &samples[2..3], &samples[5..]] {
+        assert_eq!(bench.batch(), batch);
+        bench.end_step(true);
+    }
 }
 
 #[test]

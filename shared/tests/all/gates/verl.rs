@@ -2,6 +2,7 @@
 
 use headway_shared::action::Discard;
 use headway_shared::config::{Config, DropPolicy, GateKind, Problem, check};
+use headway_shared::input::{Input, Operator};
 use proptest::prelude::*;
 
 use super::super::harness::{Delay, GOOD, Plan, World, ZERO, calm_plan, fifo_plan, small};
@@ -90,6 +91,9 @@ fn a_full_queue_drops_its_oldest_and_the_budget_is_spent() {
         assert_eq!(bench.fate(*sample), fate.map(|()| Discard::OutputQueueFull));
     }
     assert_eq!(room(&mut bench, 100), 0, "six were produced");
+    bench.give(Input::Operator(Operator::Publish));
+    bench.publish();
+    assert_eq!(room(&mut bench, 100), 0, "the same weights again begin no period");
     bench.end_step(true);
     bench.publish();
     assert_eq!(room(&mut bench, 200), 4);
