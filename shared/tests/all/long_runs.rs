@@ -267,16 +267,17 @@ fn a_straggler_that_waits_for_room_before_the_judge_passes_those_before_it() {
         c.policy_training.bound = Bound::Strict;
         c.policy_training.late = Late::Wait;
         c.policy_training.late_wait = secs(100);
+        c.policy_training.max_head_off_policyness = 3;
         c.reward_judging.judge_concurrency = 2;
         c.queue.rollout =
             Queue { max_size: 1, queue_type: QueueOrder::Fifo, drop_policy: DropPolicy::Block };
     });
     let slow = bench.admit(500);
-    bench.steps(2);
-    let samples: Vec<_> = (0..5).map(|session| bench.turn(session)).collect();
+    bench.steps(3);
+    let samples: Vec<_> = (0..7).map(|session| bench.turn(session)).collect();
     bench.finish(slow);
     let slow = bench.sample_of(slow);
-    assert_eq!(bench.core.ledger().count(SampleState::RolloutBlocked), 3);
+    assert_eq!(bench.core.ledger().count(SampleState::RolloutBlocked), 5);
     bench.vote(samples[0], GOOD);
     bench.vote(samples[1], GOOD);
     assert!(!bench.training(), "the step waits for what would be too old after it");

@@ -173,16 +173,21 @@ fn with_results_a_batch_is_full_when_that_many_are_judged() {
 fn with_results_what_a_batch_does_not_need_counts_for_the_next() {
     let mut bench = Bench::new(|c| {
         c.policy_training.max_head_off_policyness = 9;
+        c.policy_training.batch_size = 3;
         c.policy_training.batch_counts = headway_shared::config::BatchCounts::Results;
         c.reward_judging.zero_score = headway_shared::config::ZeroScore::Discard;
     });
-    let scores = [GOOD, GOOD, GOOD, 0, 0, GOOD];
+    let scores = [GOOD, GOOD, GOOD, GOOD, 0, 0, 0];
     let samples: Vec<_> =
         scores.into_iter().zip(0..).map(|(score, session)| bench.scored(session, score)).collect();
-    for batch in [&samples[..2], &samples[2..3], &samples[5..]] {
-        assert_eq!(bench.batch(), batch);
-        bench.end_step(true);
-    }
+    assert_eq!(bench.batch(), samples[..3]);
+    bench.end_step(true);
+    assert_eq!(bench.batch(), samples[3..4], "with two of three that were rejected");
+    let fifth = bench.scored(7, GOOD);
+    bench.end_step(true);
+    assert!(!bench.training(), "it and the third that was rejected are two results");
+    let sixth = bench.scored(8, GOOD);
+    assert_eq!(bench.batch(), [fifth, sixth]);
 }
 
 #[test]
