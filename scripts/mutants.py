@@ -17,7 +17,6 @@ import os
 import pathlib
 import resource
 import selectors
-import shutil
 import subprocess
 import sys
 import time
@@ -256,7 +255,8 @@ def main():
     out.mkdir(parents=True, exist_ok=True)
     mutants = listed(options.rest)
     print(f"{len(mutants)} mutants", flush=True)
-    env = {"CARGO_TARGET_DIR": str(out / "target"), **os.environ}
+    # Its own: cargo would take the core with the mutants for the one of the working tree.
+    env = {**os.environ, "CARGO_TARGET_DIR": str(out / "target")}
     tree = Tree(out / "tree", mutants)
     unviable, binaries = tree.build(env)
     print(f"built, {len(unviable)} unviable", flush=True)
