@@ -1,6 +1,6 @@
 # `make test` is the whole truth; the others are its parts and helpers.
 
-.PHONY: test fetch lint doc unit same-bytes test-cuda test-slurm live live-results validation promote-results bless bench deny advisories
+.PHONY: test fetch lint doc unit same-bytes test-cuda test-slurm live live-results validation promote-results bless bench deny advisories mutants
 
 test: fetch lint deny doc unit same-bytes
 
@@ -75,4 +75,13 @@ bless: fetch
 
 # Speed beside other simulators: results/bench, docs/performance.md. The machine must be idle.
 bench:
+<<<<<<< HEAD
 	scripts/bench.sh
+=======
+	cargo bench --workspace --locked
+
+# Small faults in the core, each of which a test should find: docs/mutants.md. It needs
+# cargo-mutants 27 and Python.
+mutants:
+	python3 scripts/mutants.py
+>>>>>>> mutants

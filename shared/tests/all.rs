@@ -14,6 +14,7 @@ mod all {
     mod groups;
     mod hostile;
     mod judging;
+    mod ledger;
     mod long_runs;
     mod over_limit;
     mod parking;

@@ -145,22 +145,9 @@ impl Gate {
     /// How many more places the replica may take; none if it is not positive.
     pub(crate) fn capacity(&self, view: &GateView) -> i64 {
         let places = self.rule(view);
-        if view.reserve == 0 || places > 0 {
-            return places;
-        }
-        // Over-sampling opens no gate that is shut whatever is outstanding. Those that count for
-        // themselves are never shut but by their counts.
-        let empty = GateView { outstanding: 0, unresolved: 0, ..*view };
-        let open = self.counts() || self.rule(&empty) > 0;
-        if open { places.saturating_add(view.reserve) } else { places }
-    }
-
-    /// It keeps counts of its own.
-    fn counts(&self) -> bool {
-        matches!(
-            self,
-            Self::Areal(_) | Self::Verl(_) | Self::Roll(_) | Self::Skyrl(_) | Self::PipelineRl(_)
-        )
+        // There is a reserve only for weights that the rule admits: over-sampling opens no gate
+        // that is shut whatever is outstanding.
+        if places > 0 { places } else { places.saturating_add(view.reserve) }
     }
 
     fn rule(&self, view: &GateView) -> i64 {

@@ -220,6 +220,7 @@ fn a_paused_run_refuses_and_goes_on_when_resumed() {
     let running = bench.admit(0);
     bench.give(Input::Operator(Operator::Pause));
     assert!(bench.did(|action| matches!(action, Action::OperatorReply { .. })));
+    assert!(bench.core.gauges().closed);
     bench.refuses(1, Refusal::Paused);
     bench.finish(running);
     assert_eq!(bench.votes_on(bench.sample_of(running)), 1, "what is admitted goes on");

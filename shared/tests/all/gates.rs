@@ -9,6 +9,7 @@ mod openclaw;
 mod pipeline_rl;
 mod prime_rl;
 mod roll;
+mod said;
 mod skyrl;
 mod slime_train_async;
 mod strict;
@@ -238,6 +239,37 @@ fn a_gate_that_takes_over_counts_what_is_there() {
 }
 
 #[test]
+fn a_gate_that_is_switched_to_decides_from_now_on() {
+    let mut bench = gated(GateKind::Headway);
+    assert_eq!(room(&mut bench, 100), 6);
+    bench.reconfigure(|c| c.policy_training.gate = GateKind::None);
+    assert!(room(&mut bench, 200) > 6);
+}
+
+#[test]
+fn a_gate_keeps_its_count_when_something_else_changes() {
+    let mut bench = gated(GateKind::Areal);
+    bench.scored(0, super::harness::GOOD);
+    bench.scored(1, super::harness::GOOD);
+    bench.reconfigure(|c| c.policy_serving.hold = secs(5));
+    assert_eq!(room(&mut bench, 100), 4, "two of six are accepted");
+}
+
+#[test]
+fn a_gate_s_own_key_takes_effect_in_the_middle_of_a_run() {
+    for gate in [GateKind::Verl, GateKind::Roll, GateKind::PipelineRl] {
+        let mut bench = gated_with(gate, two_batches_ahead);
+        bench.admit(0);
+        bench.reconfigure(|c| {
+            c.policy_training.staleness_threshold = 3_000_000;
+            c.policy_training.async_generation_ratio = 3_000_000;
+            c.policy_training.max_lag_samples = 6;
+        });
+        assert_eq!(room(&mut bench, 100), 7, "{gate:?}: one of four batches is under way");
+    }
+}
+
+#[test]
 fn after_a_rollback_a_gate_has_the_room_it_had_at_first_and_no_burst() {
     for gate in COUNTING {
         let mut bench = gated_with(gate, two_batches_ahead);
@@ -261,6 +293,48 @@ fn a_step_that_fails_for_good_gives_its_places_back() {
         bench.scored(1, super::harness::GOOD);
         bench.end_step(false);
         assert_eq!(room(&mut bench, 100), 6, "{gate:?}");
+    }
+}
+
+#[test]
+fn a_step_that_fails_for_good_gives_the_places_of_its_rejected_results_back() {
+    for gate in COUNTING {
+        let mut bench = gated_with(gate, |c| {
+            two_batches_ahead(c);
+            c.policy_training.train_retries = 0;
+            c.policy_training.batch_counts = BatchCounts::Results;
+        });
+        bench.scored(0, super::harness::ZERO);
+        bench.scored(1, super::harness::GOOD);
+        bench.end_step(false);
+        assert_eq!(room(&mut bench, 100), 6, "{gate:?}");
+    }
+}
+
+#[test]
+fn a_rejected_result_that_fills_a_batch_keeps_its_place() {
+    for gate in COUNTING {
+        let mut bench = gated_with(gate, |c| {
+            two_batches_ahead(c);
+            c.policy_training.batch_counts = BatchCounts::Results;
+        });
+        bench.scored(0, super::harness::ZERO);
+        assert_eq!(room(&mut bench, 100), 5, "{gate:?}");
+    }
+}
+
+/// One result fewer than a batch: it has to have a sample.
+#[test]
+fn rejected_results_beyond_a_batch_hold_no_places() {
+    for gate in COUNTING {
+        let mut bench = gated_with(gate, |c| {
+            two_batches_ahead(c);
+            c.policy_training.batch_counts = BatchCounts::Results;
+        });
+        for session in 0..20 {
+            bench.scored(session, super::harness::ZERO);
+        }
+        assert_eq!(room(&mut bench, 100), 5, "{gate:?}");
     }
 }
 

@@ -8,6 +8,7 @@ mod stragglers;
 use headway_shared::action::{Action, Discard, Refusal};
 use headway_shared::core::SampleState;
 use headway_shared::input::{Finish, Input};
+use headway_shared::time::Span;
 
 use super::harness::{Bench, Decision, GOOD, R0, R1, ZERO};
 
@@ -95,6 +96,9 @@ fn a_request_without_a_group_is_a_bad_request() {
     let mut bench = grouped(2, 1, 0);
     bench.refuses(0, Refusal::BadGroup);
     assert_eq!(Refusal::BadGroup.status(), 400);
+    let no_retry =
+        |action: &Action| matches!(action, Action::Refuse { retry_after: Span::ZERO, .. });
+    assert!(bench.did(no_retry), "to ask again would not help");
 }
 
 #[test]

@@ -239,6 +239,11 @@ fn a_score_of_zero_trains_is_masked_or_is_discarded() {
             ZeroScore::Mask => assert!(bench.core.sample(sample).expect("is masked").masked),
             ZeroScore::Discard => assert_eq!(bench.fate(sample), Some(Discard::ZeroScore)),
         }
+        for (session, score) in [(1, GOOD), (2, BAD)] {
+            let sample = bench.scored(session, score);
+            let sample = bench.core.sample(sample).expect("no other score is discarded");
+            assert!(!sample.masked, "{zero_score:?} masks {score}");
+        }
     }
 }
 

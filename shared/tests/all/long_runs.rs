@@ -2,6 +2,7 @@
 
 use headway_shared::action::{Discard, Refusal};
 use headway_shared::config::{Bound, DropPolicy, GateKind, Late, Queue, QueueOrder};
+use headway_shared::core::SampleState;
 use headway_shared::input::TurnType;
 
 use super::harness::{Bench, Decision, Delay, GOOD, Plan, R0, R1, World, secs, small};
@@ -232,4 +233,73 @@ fn a_later_turn_of_a_session_is_not_born_too_old() {
         bench.end_step(true);
     }
     assert_eq!(bench.worst_staleness(), 0);
+}
+
+#[test]
+fn a_straggler_is_judged_where_scored_samples_without_room_hold_the_judge() {
+    let (mut bench, slow) = straggler(DropPolicy::Block);
+    bench.reconfigure(|c| c.reward_judging.judge_concurrency = 1);
+    bench.scored(5, GOOD);
+    assert_eq!(bench.core.ledger().count(SampleState::OutputBlocked), 1);
+    bench.finish(slow);
+    let slow = bench.sample_of(slow);
+    assert_eq!(bench.votes_on(slow), 1);
+    bench.vote(slow, GOOD);
+    assert!(bench.batch().contains(&slow));
+}
+
+#[test]
+fn a_straggler_waits_for_a_judge_that_is_at_work() {
+    let (mut bench, slow) = straggler(DropPolicy::Block);
+    bench.reconfigure(|c| c.reward_judging.judge_concurrency = 1);
+    let judged = bench.turn(5);
+    bench.finish(slow);
+    let slow = bench.sample_of(slow);
+    assert_eq!(bench.votes_on(slow), 0);
+    assert_eq!(bench.core.gauges().rollout_queue, 1);
+    bench.vote(judged, GOOD);
+    assert_eq!(bench.votes_on(slow), 1);
+}
+
+#[test]
+fn a_straggler_that_waits_for_room_before_the_judge_passes_those_before_it() {
+    let mut bench = Bench::new(|c| {
+        c.policy_training.bound = Bound::Strict;
+        c.policy_training.late = Late::Wait;
+        c.policy_training.late_wait = secs(100);
+        c.policy_training.max_head_off_policyness = 3;
+        c.reward_judging.judge_concurrency = 2;
+        c.queue.rollout =
+            Queue { max_size: 1, queue_type: QueueOrder::Fifo, drop_policy: DropPolicy::Block };
+    });
+    let slow = bench.admit(500);
+    bench.steps(3);
+    let samples: Vec<_> = (0..7).map(|session| bench.turn(session)).collect();
+    bench.finish(slow);
+    let slow = bench.sample_of(slow);
+    assert_eq!(bench.core.ledger().count(SampleState::RolloutBlocked), 5);
+    bench.vote(samples[0], GOOD);
+    bench.vote(samples[1], GOOD);
+    assert!(!bench.training(), "the step waits for what would be too old after it");
+    bench.vote(samples[2], GOOD);
+    assert_eq!(bench.votes_on(slow), 1);
+    assert_eq!(bench.votes_on(samples[4]), 0);
+}
+
+#[test]
+fn what_the_core_remembers_does_not_grow_with_the_steps() {
+    let mut bench = Bench::new(|_| {});
+    let size = |bench: &Bench| postcard::to_stdvec(&bench.core).expect("it can be written").len();
+    let mut sizes = Vec::new();
+    for session in 0..600 {
+        bench.scored(session, GOOD);
+        bench.end_session(session);
+        if bench.training() {
+            bench.end_step(true);
+            bench.publish();
+        }
+        sizes.push(size(&bench));
+    }
+    let (before, after) = (sizes[399], sizes[599]);
+    assert!(after < before + 50, "{before} bytes, and {after} after 100 steps more");
 }

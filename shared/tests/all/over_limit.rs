@@ -1,10 +1,10 @@
 //! What happens to requests beyond the limit: refused, held, or served without recording.
 
 use headway_shared::action::{Refusal, Reply};
-use headway_shared::config::{DropPolicy, OverLimit, SyncMode};
+use headway_shared::config::{DropPolicy, OverLimit, Routing, SyncMode};
 use headway_shared::input::{Finish, Input, Operator, TurnType};
 
-use super::harness::{Bench, Decision, GOOD, R0, secs};
+use super::harness::{Bench, Decision, GOOD, R0, R1, secs};
 
 /// η = 0 and batches of 1: one place.
 fn one_place(over_limit: OverLimit) -> Bench {
@@ -172,4 +172,26 @@ fn retry_after_is_at_most_a_minute_however_long_the_window() {
     bench.save();
     bench.advance(secs(50_000));
     bench.refuses(3, Refusal::WeightSync);
+}
+
+#[test]
+fn a_newcomer_does_not_overtake_who_waits_for_a_place_elsewhere() {
+    let mut bench = Bench::new(|c| {
+        c.policy_training.max_head_off_policyness = 0;
+        c.policy_serving.over_limit = OverLimit::Hold;
+        c.policy_serving.routing = Routing::SessionAffine;
+    });
+    bench.replica_up(R1, 0);
+    bench.scored(0, GOOD);
+    bench.scored(1, GOOD);
+    bench.request_with(9, |request| request.turn = TurnType::Side);
+    bench.end_step(true);
+    bench.save();
+    bench.load(R1);
+    // Session 0 goes back to R0, which has its new weights soon. R1 has them, and less to do.
+    let [first, second] = [0, 5].map(|session| bench.request(session));
+    assert_eq!([first, second].map(|held| bench.decision(held)), [Decision::Held; 2]);
+    bench.load(R0);
+    assert!(matches!(bench.decision(first), Decision::Started { replica: R0, .. }));
+    assert!(matches!(bench.decision(second), Decision::Started { replica: R1, .. }));
 }

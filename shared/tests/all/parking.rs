@@ -43,6 +43,28 @@ fn a_turn_that_waits_long_gives_its_place_back() {
 }
 
 #[test]
+fn gates_that_count_for_themselves_get_the_place_back_too() {
+    for gate in [GateKind::Verl, GateKind::PipelineRl] {
+        let mut bench = Bench::new(|c| {
+            c.reward_judging.judge_needs = JudgeNeeds::NextState;
+            c.policy_training.park_after = secs(30);
+            c.policy_training.gate = gate;
+            c.policy_training.staleness_threshold = 2_000_000;
+            c.policy_training.max_lag_samples = 4;
+        });
+        for session in 0..6 {
+            bench.turn(session);
+        }
+        bench.refuses(100, Refusal::Stale);
+        bench.advance(secs(30));
+        for session in 100..106 {
+            bench.admit(session);
+        }
+        bench.refuses(106, Refusal::Stale);
+    }
+}
+
+#[test]
 fn a_parked_turn_is_admitted_again_when_its_next_state_comes() {
     let mut bench = readers();
     let sample = bench.turn(0);

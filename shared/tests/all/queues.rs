@@ -273,3 +273,38 @@ fn a_turn_without_reserved_room_does_not_lock_out_those_that_have_it() {
     bench.end_step(true);
     assert!(bench.discarded.is_empty());
 }
+
+#[test]
+fn a_group_that_waits_for_room_and_loses_its_first_member_keeps_its_turn() {
+    let mut bench = Bench::new(|c| {
+        c.policy_training.max_head_off_policyness = 9;
+        c.policy_training.stale_filter_steps = Some(1);
+        c.policy_training.group_size = 2;
+        c.policy_training.min_group_size = 1;
+        c.policy_training.batch_size = 1;
+        c.queue.output =
+            Queue { max_size: 2, queue_type: QueueOrder::Fifo, drop_policy: DropPolicy::Block };
+    });
+    let pair = |bench: &mut Bench, group: u64| {
+        [10 * group, 10 * group + 1].map(|session| bench.scored_in(session, group, GOOD))
+    };
+    let old = bench.admit_in(0, 1);
+    pair(&mut bench, 2);
+    bench.end_step(true);
+    bench.publish();
+    let young = bench.admit_in(1, 1);
+    pair(&mut bench, 3);
+    let queued = pair(&mut bench, 4);
+    let [old, young] = [old, young].map(|request| {
+        bench.finish(request);
+        let sample = bench.sample_of(request);
+        bench.vote(sample, GOOD);
+        sample
+    });
+    assert_eq!(bench.core.ledger().count(SampleState::OutputBlocked), 2);
+    bench.end_step(true);
+    assert_eq!(bench.fate(old), Some(Discard::StaleFilter));
+    assert_eq!(bench.batch(), queued);
+    assert_eq!(bench.core.ledger().count(SampleState::OutputQueue), 1, "there is room for it");
+    assert_eq!(bench.fate(young), None);
+}

@@ -322,3 +322,21 @@ fn what_blocks_in_front_of_a_queue_keeps_to_its_new_size() {
         assert_eq!(bench.core.ledger().count(SampleState::OutputBlocked), 0, "{policy:?}");
     }
 }
+
+#[test]
+fn a_queue_that_reserves_room_from_now_on_counts_those_that_wait_for_room_already() {
+    let mut bench = Bench::new(|c| {
+        c.policy_training.max_head_off_policyness = 9;
+        c.reward_judging.judge_concurrency = 1;
+        c.queue.rollout =
+            Queue { max_size: 2, queue_type: QueueOrder::Fifo, drop_policy: DropPolicy::Block };
+    });
+    let samples: Vec<_> = (0..4).map(|session| bench.turn(session)).collect();
+    assert_eq!(bench.core.ledger().count(SampleState::RolloutBlocked), 1);
+    bench.reconfigure(|c| c.queue.rollout.drop_policy = DropPolicy::Reject);
+    bench.refuses(4, Refusal::QueueFull);
+    bench.vote(samples[0], GOOD);
+    bench.refuses(5, Refusal::QueueFull);
+    bench.vote(samples[1], GOOD);
+    bench.admit(6);
+}

@@ -1,10 +1,12 @@
 //! The learner goes back to an older checkpoint; versions never do.
 
 use headway_shared::action::{Action, Discard, Refusal};
+use headway_shared::config::SyncMode;
 use headway_shared::id::StepId;
 use headway_shared::input::{Finish, Input};
 
 use super::harness::{Bench, GOOD, R0, R1};
+use super::sync_modes::publishing;
 
 #[test]
 fn a_rollback_of_twenty_steps_goes_on_with_a_new_version() {
@@ -101,4 +103,71 @@ fn a_rollback_twice_in_a_row_is_no_harm() {
     bench.steps(2);
     assert_eq!(bench.learner(), version + 2);
     assert!(bench.worst_staleness() <= 2);
+}
+
+#[test]
+fn a_checkpoint_that_is_not_older_changes_nothing_and_one_from_the_future_is_counted() {
+    let mut bench = Bench::new(|_| {});
+    bench.steps(2);
+    let ignored = bench.core.ledger().ignored;
+    bench.restored(2);
+    assert_eq!((bench.learner(), bench.core.ledger().ignored), (2, ignored));
+    bench.restored(5);
+    assert_eq!((bench.learner(), bench.core.ledger().ignored), (2, ignored + 1));
+    bench.admit(0);
+}
+
+#[test]
+fn what_was_lost_stays_lost_after_another_rollback() {
+    let mut bench = Bench::new(|c| c.policy_training.max_head_off_policyness = 9);
+    bench.steps(6);
+    bench.restored(4);
+    bench.publish();
+    bench.steps(2);
+    bench.restored(8);
+    bench.publish();
+    bench.replica_down(R0);
+    bench.replica_up(R1, 6);
+    bench.refuses(700, Refusal::NoReplica);
+    bench.publish();
+    bench.admit(701);
+}
+
+#[test]
+fn a_lost_version_that_is_restored_is_lost_no_longer() {
+    let mut bench = Bench::new(|c| c.policy_training.max_head_off_policyness = 9);
+    bench.steps(6);
+    bench.restored(4);
+    bench.publish();
+    bench.restored(6);
+    bench.publish();
+    bench.replica_down(R0);
+    bench.replica_up(R1, 6);
+    bench.admit(700);
+}
+
+#[test]
+fn a_sample_whose_last_tokens_are_of_a_lost_policy_is_lost() {
+    let (mut bench, [mixed, _]) = publishing(SyncMode::InFlight, |_| {});
+    bench.save();
+    bench.load(R0);
+    bench.finish(mixed);
+    let mixed = bench.sample_of(mixed);
+    let sample = bench.core.sample(mixed).expect("outstanding");
+    assert_eq!((sample.head.number(), sample.tail.number()), (0, 1));
+    bench.restored(0);
+    assert_eq!(bench.fate(mixed), Some(Discard::LostWeights));
+}
+
+#[test]
+fn a_load_under_way_goes_on_through_a_rollback() {
+    let (mut bench, _) = publishing(SyncMode::InFlight, |_| {});
+    bench.save();
+    bench.restored(0);
+    let ignored = bench.core.ledger().ignored;
+    bench.load(R0);
+    assert_eq!(bench.core.ledger().ignored, ignored);
+    assert_eq!(bench.deployed(R0), 1);
+    bench.publish();
+    assert_eq!(bench.deployed(R0), 2);
 }

@@ -1,7 +1,7 @@
 //! Short batches, failed steps, and steps that never answer.
 
 use headway_shared::action::{Action, Discard};
-use headway_shared::config::Config;
+use headway_shared::config::{Choice, Config, GateKind, QueueOrder};
 use headway_shared::input::Input;
 
 use super::harness::{Bench, GOOD, secs};
@@ -51,6 +51,20 @@ fn at_eta_zero_a_short_batch_waits_for_everything_outstanding() {
 }
 
 #[test]
+fn a_gate_that_binds_no_sample_waits_for_none() {
+    let mut bench = impatient(|c| {
+        c.policy_training.gate = GateKind::Areal;
+        c.policy_training.max_head_off_policyness = 0;
+        c.policy_serving.max_concurrent_rollouts = 16;
+    });
+    bench.scored(0, GOOD);
+    bench.scored(1, GOOD);
+    bench.admit(2);
+    bench.advance(secs(11));
+    assert_eq!(bench.batch().len(), 2);
+}
+
+#[test]
 fn a_short_batch_starts_where_what_is_outstanding_may_grow_older() {
     let mut bench = impatient(|c| c.policy_training.max_head_off_policyness = 1);
     bench.scored(0, GOOD);
@@ -82,6 +96,21 @@ fn a_failed_step_gives_its_samples_back_in_order() {
 }
 
 #[test]
+fn a_failed_batch_is_tried_again_whatever_the_order_of_the_queue() {
+    for &(word, order) in QueueOrder::ALL {
+        let mut bench = Bench::new(|c| {
+            c.policy_training.max_head_off_policyness = 9;
+            c.queue.output.queue_type = order;
+        });
+        let samples: Vec<_> = (0..4).map(|session| bench.scored(session, GOOD)).collect();
+        bench.end_step(false);
+        let mut batch = bench.batch();
+        batch.sort_unstable();
+        assert_eq!(batch, samples[..2], "{word}");
+    }
+}
+
+#[test]
 fn a_batch_that_fails_again_and_again_is_discarded() {
     let mut bench = Bench::new(|c| {
         c.policy_training.max_head_off_policyness = 9;
@@ -108,6 +137,7 @@ fn a_step_without_an_answer_is_given_up_and_tried_again() {
     bench.advance(secs(61));
     assert_eq!(bench.batch(), batch);
     assert!(bench.did(|action| *action == Action::CancelStep { step: lost }));
+    assert_eq!(bench.core.state().step, bench.watch.step, "the state names the one that trains");
     assert_ne!(bench.watch.step, Some(lost), "another attempt is another step");
     bench.give(Input::StepEnded { step: lost, ok: true });
     assert_eq!(bench.learner(), 0, "an answer that comes too late counts for nothing");
@@ -137,6 +167,27 @@ fn with_results_a_batch_is_full_when_that_many_are_judged() {
     assert!(!bench.training());
     bench.scored(3, 0);
     assert_eq!(bench.batch().len(), 2);
+}
+
+#[test]
+fn with_results_what_a_batch_does_not_need_counts_for_the_next() {
+    let mut bench = Bench::new(|c| {
+        c.policy_training.max_head_off_policyness = 9;
+        c.policy_training.batch_size = 3;
+        c.policy_training.batch_counts = headway_shared::config::BatchCounts::Results;
+        c.reward_judging.zero_score = headway_shared::config::ZeroScore::Discard;
+    });
+    let scores = [GOOD, GOOD, GOOD, GOOD, 0, 0, 0];
+    let samples: Vec<_> =
+        scores.into_iter().zip(0..).map(|(score, session)| bench.scored(session, score)).collect();
+    assert_eq!(bench.batch(), samples[..3]);
+    bench.end_step(true);
+    assert_eq!(bench.batch(), samples[3..4], "with two of three that were rejected");
+    let fifth = bench.scored(7, GOOD);
+    bench.end_step(true);
+    assert!(!bench.training(), "it and the third that was rejected are two results");
+    let sixth = bench.scored(8, GOOD);
+    assert_eq!(bench.batch(), [fifth, sixth]);
 }
 
 #[test]

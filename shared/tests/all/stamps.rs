@@ -2,10 +2,11 @@
 
 use headway_shared::action::Discard;
 use headway_shared::config::SyncMode;
+use headway_shared::core::Stage;
 use headway_shared::input::{Finish, Input, Segment, Segments};
 use headway_shared::version::RolloutVersion;
 
-use super::harness::{Bench, GOOD};
+use super::harness::{Bench, GOOD, secs};
 
 /// A turn whose replica held version 2 from its start to its end, stamped by `versions`.
 fn stamped(mode: SyncMode, versions: &[u32]) -> Option<Discard> {
@@ -56,4 +57,18 @@ fn a_version_is_stamped_once_and_only_read_after_that() {
     bench.vote(early, GOOD);
     bench.steps(1);
     assert_eq!(bench.trained_sample(early).head, head);
+}
+
+#[test]
+fn a_first_token_has_the_version_of_its_time_however_late_its_turn_ends() {
+    let mut bench = Bench::new(|c| c.policy_training.max_head_off_policyness = 9);
+    let slow = bench.admit(500);
+    for _ in 0..3 {
+        bench.advance(secs(10));
+        bench.steps(1);
+    }
+    bench.finish(slow);
+    let sample = bench.core.sample(bench.sample_of(slow)).expect("outstanding");
+    assert_eq!(sample.learner(Stage::FirstToken).number(), 0);
+    assert_eq!(sample.learner(Stage::Generated).number(), 3);
 }

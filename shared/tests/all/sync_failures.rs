@@ -29,6 +29,23 @@ fn a_failed_save_closes_nothing_and_is_tried_again() {
 }
 
 #[test]
+fn a_save_that_is_reported_again_changes_nothing() {
+    let (mut bench, [a, b]) =
+        publishing(SyncMode::PauseDrain, |c| c.policy_serving.pause_timeout = secs(60));
+    bench.save();
+    let ignored = bench.core.ledger().ignored;
+    bench.advance(secs(50));
+    bench.weights(WeightsEvent::Saved);
+    bench.weights(WeightsEvent::SaveFailed);
+    assert_eq!(bench.core.ledger().ignored, ignored + 2);
+    assert_eq!(bench.core.ledger().failed_publications, 0);
+    bench.advance(secs(11));
+    for request in [a, b] {
+        assert!(bench.watch.generation(request, 1).aborted, "its drain began with the first");
+    }
+}
+
+#[test]
 fn a_save_without_an_answer_is_given_up_and_tried_again() {
     let (mut bench, _) =
         publishing(SyncMode::PauseDrain, |c| c.policy_serving.save_timeout = secs(100));

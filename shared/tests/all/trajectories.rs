@@ -385,6 +385,10 @@ fn two_first_turns_at_once_take_one_seat() {
     }
     let crowd = bench.request_in(5, 8);
     bench.refused(crowd, Refusal::BadGroup);
+    let again = bench.request_in(3, 8);
+    assert_eq!(bench.decision(again), Decision::Held, "its session has a seat in the full group");
+    let elsewhere = bench.request_in(3, 9);
+    bench.refused(elsewhere, Refusal::BadGroup);
 }
 
 #[test]
@@ -444,4 +448,26 @@ fn openclaws_window_answers_later_turns_with_503_too() {
         bench.vote(sample, GOOD);
     }
     bench.refuses(1, Refusal::WeightSync);
+}
+
+#[test]
+fn a_later_turn_waits_for_the_idle_replica_that_is_loading_what_it_needs() {
+    let mut bench = sessions(|_| {});
+    bench.replica_up(R1, 0);
+    bench.whole(1);
+    bench.whole(2);
+    bench.end_step(true);
+    bench.save();
+    let side = |bench: &mut Bench, session| {
+        bench.request_with(session, |request| request.turn = TurnType::Side)
+    };
+    let on_first = side(&mut bench, 3);
+    bench.load(R1);
+    let sample = bench.say(4, 10, 10);
+    side(&mut bench, 5);
+    bench.finish(on_first);
+    let waits = bench.request(4);
+    assert_eq!(bench.decision(waits), Decision::Held);
+    bench.load(R0);
+    assert_eq!(bench.decision(waits), Decision::Started { replica: R0, sample: Some(sample) });
 }

@@ -230,3 +230,19 @@ fn a_rollback_discards_what_goes_on_with_weights_that_are_gone() {
     bench.publish();
     assert_eq!(bench.say(1, 20, 10), between);
 }
+
+#[test]
+fn people_whose_whole_group_is_discarded_are_served_on_unrecorded() {
+    let mut bench = sessions(|c| {
+        c.policy_training.group_size = 3;
+        c.policy_training.min_group_size = 3;
+    });
+    let sample = bench.turn_in(1, 7);
+    let failed = bench.admit_in(2, 7);
+    bench.finish_as(failed, Finish::Failed, 0);
+    assert_eq!(bench.fate(sample), Some(Discard::GroupTooSmall));
+    let again = bench.request_in(1, 7);
+    assert!(matches!(bench.decision(again), Decision::Started { sample: None, .. }));
+    let third = bench.request_in(3, 7);
+    bench.refused(third, Refusal::BadGroup);
+}

@@ -1,12 +1,12 @@
 //! AReaL's staleness manager: an aggregate bound, and a cumulative count.
 
-use headway_shared::config::GateKind;
+use headway_shared::config::{DropPolicy, GateKind};
 use headway_shared::core::Stage;
 use proptest::prelude::*;
 
 use super::super::harness::{GOOD, Plan, ZERO, calm_plan, small};
 use super::super::properties::cases;
-use super::{agrees_with, gated, room, with_dynamic_batches};
+use super::{agrees_with, gated, gated_with, room, with_dynamic_batches};
 
 #[test]
 fn areal_admits_eta_plus_one_batches_and_one_more_for_each_version() {
@@ -27,6 +27,19 @@ fn areal_gives_the_place_of_a_rejected_rollout_back() {
         bench.scored(session, ZERO);
     }
     assert_eq!(room(&mut bench, 100), 6);
+}
+
+#[test]
+fn areal_has_counted_what_finds_the_output_queue_full() {
+    let mut bench = gated_with(GateKind::Areal, |c| {
+        c.queue.output.max_size = 2;
+        c.queue.output.drop_policy = DropPolicy::DropNewest;
+    });
+    for session in 0..6 {
+        bench.scored(session, GOOD);
+    }
+    assert_eq!(bench.discarded.len(), 2);
+    assert_eq!(room(&mut bench, 100), 0);
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 use headway_shared::action::Discard;
 use headway_shared::config::{Config, DropPolicy, GateKind, Problem, check};
+use headway_shared::input::{Input, Operator};
 use proptest::prelude::*;
 
 use super::super::harness::{Delay, GOOD, Plan, World, ZERO, calm_plan, fifo_plan, small};
@@ -54,6 +55,20 @@ fn what_is_under_way_at_a_sync_counts_for_the_next_period() {
 }
 
 #[test]
+fn a_period_that_begins_under_a_step_does_not_count_its_batch() {
+    let mut bench = gated_with(GateKind::Headway, |_| {});
+    bench.scored(0, GOOD);
+    bench.scored(1, GOOD);
+    bench.admit(2);
+    assert!(bench.training());
+    bench.reconfigure(|c| {
+        c.policy_training.gate = GateKind::Verl;
+        c.policy_training.staleness_threshold = 4 * HALF;
+    });
+    assert_eq!(room(&mut bench, 100), 5, "six in a period, of which one is under way");
+}
+
+#[test]
 fn a_rejected_rollout_gives_its_place_back() {
     let mut bench = gated_with(GateKind::Verl, |_| {});
     for session in 0..20 {
@@ -76,6 +91,9 @@ fn a_full_queue_drops_its_oldest_and_the_budget_is_spent() {
         assert_eq!(bench.fate(*sample), fate.map(|()| Discard::OutputQueueFull));
     }
     assert_eq!(room(&mut bench, 100), 0, "six were produced");
+    bench.give(Input::Operator(Operator::Publish));
+    bench.publish();
+    assert_eq!(room(&mut bench, 100), 0, "the same weights again begin no period");
     bench.end_step(true);
     bench.publish();
     assert_eq!(room(&mut bench, 200), 4);
