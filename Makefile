@@ -75,13 +75,9 @@ bless: fetch
 
 # Speed beside other simulators: results/bench, docs/performance.md. The machine must be idle.
 bench:
-<<<<<<< HEAD
 	scripts/bench.sh
-=======
-	cargo bench --workspace --locked
 
 # Small faults in the core, each of which a test should find: docs/mutants.md. It needs
 # cargo-mutants 27 and Python.
 mutants:
 	python3 scripts/mutants.py
->>>>>>> mutants

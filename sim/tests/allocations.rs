@@ -1,5 +1,7 @@
 //! A binary of its own, because its allocator counts.
 
+#![allow(clippy::unwrap_used, reason = "a test fails by a panic")]
+
 use std::path::Path;
 
 use allocation_counter::{AllocationInfo, measure};

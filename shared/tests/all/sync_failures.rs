@@ -41,7 +41,7 @@ fn a_save_that_is_reported_again_changes_nothing() {
     assert_eq!(bench.core.ledger().failed_publications, 0);
     bench.advance(secs(11));
     for request in [a, b] {
-        assert!(bench.watch.generation(request, 1).aborted, "its drain began with the first");
+        assert!(bench.watch.generations[&(request, 1)].aborted, "its drain began with the first");
     }
 }
 
