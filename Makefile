@@ -1,6 +1,6 @@
 # `make test` is the whole truth; the others are its parts and helpers.
 
-.PHONY: test fetch lint doc unit same-bytes test-cuda test-slurm live live-results validation promote-results bless bench deny advisories mutants
+.PHONY: test fetch lint doc unit same-bytes test-cuda test-slurm live live-results validation promote-results bless bench bench-live deny advisories mutants
 
 test: fetch lint deny doc unit same-bytes
 
@@ -76,6 +76,10 @@ bless: fetch
 # Speed beside other simulators: results/bench, docs/performance.md. The machine must be idle.
 bench:
 	scripts/bench.sh
+
+# The gateway and the policy beside others, 6 GB of which are fetched. The machine must be idle.
+bench-live:
+	scripts/bench_live.sh
 
 # Small faults in the core, each of which a test should find: docs/mutants.md. It needs
 # cargo-mutants 27 and Python.

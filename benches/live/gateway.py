@@ -143,7 +143,8 @@ def running(name: str, command: list, port: int, path: str, folder: pathlib.Path
             time.sleep(0.1)
         yield
     finally:
-        os.killpg(process.pid, signal.SIGTERM)
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGTERM)
         try:
             process.wait(60)
         except subprocess.TimeoutExpired:
@@ -160,7 +161,9 @@ def load(port: int, clients: int, seconds: int) -> dict[str, float]:
     url = f"http://127.0.0.1:{port}/v1/chat/completions"
     command = ["wrk", "-t1", f"-c{clients}", f"-d{seconds}s", "--timeout", "30s", "--latency", "-s", HERE / "turn.lua", url]
     text = subprocess.run([str(part) for part in command], check=True, capture_output=True, text=True).stdout
-    latency = dict(re.findall(r"^\s+(\d+)%\s+(\S+)$", text, re.M))
+    latency = dict(re.findall(r"^ +(\d+)% +([\d.]+[a-z]+)", text, re.M))
+    if not {"50", "99"} <= latency.keys():
+        sys.exit(f"wrk says nothing of latencies:\n{text}")
     failed = sum(int(number) for number in re.findall(r"Non-2xx or 3xx responses: (\d+)", text))
     failed += sum(int(number) for line in re.findall(r"Socket errors: (.*)", text) for number in re.findall(r"\d+", line))
     rate = float(re.search(r"Requests/sec:\s+([\d.]+)", text)[1])
@@ -197,7 +200,7 @@ def systems(headway: str, engine: int, folder: pathlib.Path):
         env.pop("HEADWAY_API_KEY", None)
         name = f"headway, {durability} durability"
         yield name, port, running(f"headway-{durability}", command, port, "/readyz", folder, cwd=folder, env=env)
-        record.unlink()
+        record.unlink(missing_ok=True)
     router = [sys.executable, "-m", "sglang_router.launch_router", "--worker-urls", f"http://127.0.0.1:{engine}"]
     router += ["--host", "127.0.0.1", "--port", port, "--policy", "round_robin", "--log-level", "error"]
     yield "sglang-router", port, running("sglang-router", router, port, "/health", folder)
@@ -205,6 +208,7 @@ def systems(headway: str, engine: int, folder: pathlib.Path):
     proxy = [pathlib.Path(sys.executable).parent / "litellm", "--config", folder / "litellm.yaml"]
     proxy += ["--host", "127.0.0.1", "--port", port, "--telemetry", "False"]
     env = {**os.environ, "LITELLM_LOCAL_MODEL_COST_MAP": "True", "LITELLM_LOG": "ERROR"}
+    env["LITELLM_DANGEROUSLY_PERMIT_WEAK_OR_UNSET_MASTER_KEY"] = "true"
     yield "litellm", port, running("litellm", proxy, port, "/health/liveliness", folder, env=env)
 
 
@@ -227,11 +231,10 @@ def main() -> None:
                         load(port, clients, 2)
                         seen = load(port, clients, SECONDS)
                         alone.setdefault(clients, seen)
-                        added = {key: seen[key] - alone[clients][key] for key in ("p50", "p99")}
-                        rows.append(
-                            [name, clients, f"{seen['rate']:.0f}", f"{seen['p50']:.3f}", f"{seen['p99']:.3f}",
-                             f"{added['p50']:.3f}", f"{added['p99']:.3f}", seen["failed"]]
-                        )
+                        times = [seen[key] - less[key] for less in ({"p50": 0.0, "p99": 0.0}, alone[clients]) for key in ("p50", "p99")]
+                        # Where nothing was answered, there is no latency.
+                        told = [f"{time:.3f}" if seen["rate"] > 0 else "" for time in times]
+                        rows.append([name, clients, f"{seen['rate']:.0f}", *told, seen["failed"]])
                         print(*rows[-1], sep="\t", file=sys.stderr, flush=True)
         waits = commits(folder)
     rows.append(["a commit of this disk", "", "", f"{statistics.median(waits):.3f}", f"{waits[197]:.3f}", "", "", ""])
