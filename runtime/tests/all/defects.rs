@@ -63,6 +63,7 @@ async fn an_aborted_turn_is_not_trained_on_as_if_it_were_complete() {
     let mut body = turn("c", "long:30");
     let running = live.begin(&body);
     live.engine.wait_for_turns(1);
+    live.engine.wait_until_held();
     live.trainer.hold(false);
     assert_eq!(running.await.unwrap().status(), 500);
     let status = live.until(|status| status.ledger.publications == 1).await;
@@ -76,6 +77,7 @@ async fn an_aborted_turn_is_not_trained_on_as_if_it_were_complete() {
     live.engine.hold_after(3);
     body["stream"] = json!(true);
     let stream = live.ask(&body).await;
+    live.engine.wait_until_held();
     live.trainer.hold(false);
     let text = stream.text().await.unwrap();
     assert!(text.contains("\"finish_reason\":\"abort\""), "{text}");
@@ -97,6 +99,7 @@ async fn an_aborted_turn_goes_on_where_it_was_and_nobody_notices() {
     body["stream"] = json!(true);
     body["return_token_ids"] = json!(true);
     let stream = live.ask(&body).await;
+    live.engine.wait_until_held();
     live.trainer.hold(false);
     live.until(|status| status.ledger.publications == 1).await;
     live.engine.hold(false);

@@ -42,7 +42,10 @@ async fn begin_long_turns(live: &Live) -> Vec<reqwest::Response> {
         body["stream"] = json!(true);
         streams.push(live.ask(&body).await);
     }
-    live.engines.iter().for_each(|engine| engine.wait_for_turns(1));
+    for engine in &live.engines {
+        engine.wait_for_turns(1);
+        engine.wait_until_held();
+    }
     streams
 }
 

@@ -71,6 +71,7 @@ async fn weights_change_under_a_running_turn_and_its_segments_say_where() {
     live.engine.hold_after(10);
     let mut long = live.ask(&body).await;
     assert_eq!(long.headers()["x-policy-version"], "0");
+    live.engine.wait_until_held();
     live.trainer.hold(false);
     live.until(|status| status.ledger.publications == 1).await;
     live.engine.hold(false);
