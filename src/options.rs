@@ -9,10 +9,12 @@ use headway_shared::config::{Diagnostic, Findings, Layers, Origin, Sources, Synt
 use headway_shared::config::{Live, load_live};
 use headway_sim::plan::constraint::Constraint;
 use headway_sim::scenario::Scenario;
+use headway_sim::sweep::journal::Asked;
 
 use crate::failure::Failure;
 #[cfg(feature = "live")]
 use crate::terminal;
+use crate::terminal::quoted;
 
 /// What is laid over a scenario.
 #[derive(clap::Args, Clone)]
@@ -28,6 +30,28 @@ pub(crate) struct Overrides {
     /// Seed of all random streams [default: the scenario's]
     #[arg(long, value_name = "N")]
     pub(crate) seed: Option<u64>,
+}
+
+impl Overrides {
+    /// As a command has them, with more to set.
+    pub(crate) fn words(&self, more: &[String]) -> Vec<String> {
+        let Self { set, config, seed } = self;
+        let config = config.iter().map(|path| ("--config", path.display().to_string()));
+        let set = set.iter().chain(more).map(|set| ("--set", set.clone()));
+        let seed = seed.iter().map(|seed| ("--seed", seed.to_string()));
+        let all = config.chain(set).chain(seed);
+        all.map(|(option, value)| format!("{option} {}", quoted(&value))).collect()
+    }
+}
+
+impl From<&Asked> for Overrides {
+    fn from(asked: &Asked) -> Self {
+        Self {
+            set: asked.set.clone(),
+            config: asked.config.iter().map(PathBuf::from).collect(),
+            seed: asked.seed,
+        }
+    }
 }
 
 /// How data is written to stdout.

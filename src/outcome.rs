@@ -1,7 +1,7 @@
 //! Writing what runs gave, and saying what went wrong in them.
 
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use headway_shared::config::{Diagnostic, Diagnostics};
 use headway_sim::plan::Planning;
@@ -271,10 +271,7 @@ pub(crate) fn judge(
 /// The command that repeats one replication of one point.
 fn repeat(scenario: &Path, overrides: &Overrides, set: &[String], replication: u32) -> String {
     let mut words = vec!["headway simulate".to_owned(), quoted(&scenario.display().to_string())];
-    let config = |path: &PathBuf| format!("--config {}", quoted(&path.display().to_string()));
-    words.extend(overrides.config.iter().map(config));
-    words.extend(overrides.set.iter().chain(set).map(|set| format!("--set {}", quoted(set))));
-    words.extend(overrides.seed.map(|seed| format!("--seed {seed}")));
+    words.extend(overrides.words(set));
     words.push(format!("--replication {replication}"));
     words.join(" ")
 }

@@ -6,6 +6,7 @@ use headway_sim::sweep::journal::Asked;
 use headway_sim::sweep::shard::Shard;
 
 use crate::failure::Failure;
+use crate::options::Overrides;
 use crate::terminal::quoted;
 
 /// How many shards there are, where neither the command nor the cluster says it.
@@ -109,16 +110,11 @@ fn wrong(what: &str, help: &str) -> Failure {
 
 /// The command that runs a shard, or a whole sweep, once more.
 pub(crate) fn command(asked: &Asked, more: &[String]) -> String {
-    let Asked { scenario, over, replications, set, config, seed } = asked;
+    let Asked { scenario, over, replications, .. } = asked;
     let mut words = vec!["headway sweep".to_owned(), quoted(scenario)];
-    let mut option = |name: &str, value: &str| words.push(format!("{name} {}", quoted(value)));
-    over.iter().for_each(|over| option("--over", over));
-    config.iter().for_each(|config| option("--config", config));
-    set.iter().for_each(|set| option("--set", set));
-    seed.iter().for_each(|seed| option("--seed", &seed.to_string()));
-    replications
-        .iter()
-        .for_each(|replications| option("--replications", &replications.to_string()));
+    words.extend(over.iter().map(|over| format!("--over {}", quoted(over))));
+    words.extend(Overrides::from(asked).words(&[]));
+    words.extend(replications.iter().map(|number| format!("--replications {number}")));
     words.extend_from_slice(more);
     words.join(" ")
 }

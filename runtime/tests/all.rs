@@ -13,6 +13,7 @@ mod all {
     mod engine;
     mod live;
     mod outside;
+    mod packages;
     mod process;
     mod sglang_server;
     mod trainer;

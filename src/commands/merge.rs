@@ -8,7 +8,7 @@ use headway_sim::sweep::merge::{self, Joined, MergeError};
 use headway_sim::sweep::shard::Shard;
 
 use crate::failure::Failure;
-use crate::options::{Format, Overrides};
+use crate::options::Format;
 use crate::terminal::{self, quoted};
 use crate::{outcome, shards};
 
@@ -41,12 +41,8 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     terminal::data(&outcome::text(&done.results, args.format)?)?;
     terminal::note(&wrote);
     let asked = &header.asked;
-    let overrides = Overrides {
-        set: asked.set.clone(),
-        config: asked.config.iter().map(PathBuf::from).collect(),
-        seed: asked.seed,
-    };
-    outcome::judge(&done.trouble, &header.outline, Path::new(&asked.scenario), &overrides)
+    let scenario = Path::new(&asked.scenario);
+    outcome::judge(&done.trouble, &header.outline, scenario, &asked.into())
 }
 
 /// Why the shards cannot be joined, and what to do.

@@ -10,6 +10,7 @@ use headway_runtime::secret::Secret;
 use tokio::process::Command;
 
 use crate::all::live::{Live, Setup, turn};
+use crate::all::packages;
 
 const CONFIG: &str = "
     [policy_serving]
@@ -23,16 +24,7 @@ const CONFIG: &str = "
 
 /// Where the client is installed; `None`: it is not, and need not be.
 fn installed() -> Option<PathBuf> {
-    let place = Path::new(env!("CARGO_MANIFEST_DIR")).join("../target/openai");
-    if place.join("installed.txt").exists() {
-        return Some(place);
-    }
-    assert!(
-        std::env::var_os("HEADWAY_TEST_ALL").is_none(),
-        "the official OpenAI client is not installed: run scripts/test_packages.sh"
-    );
-    eprintln!("SKIPPED: the official OpenAI client is not installed: run scripts/test_packages.sh");
-    None
+    packages::installed("openai", "the official OpenAI client")
 }
 
 async fn start(dir: &Path) -> Live {

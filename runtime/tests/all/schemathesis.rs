@@ -5,7 +5,7 @@
 //! that it was skipped.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use headway_runtime::gateway;
 use headway_runtime::secret::Secret;
@@ -14,23 +14,12 @@ use tokio::process::Command;
 
 use crate::all::engine::script;
 use crate::all::outside::{Run, text};
+use crate::all::packages::installed;
 use crate::all::sglang_server::SglangServer;
-
-/// Where it is installed; `None`: it is not, and need not be.
-fn installed() -> Option<PathBuf> {
-    let place = Path::new(env!("CARGO_MANIFEST_DIR")).join("../target/schemathesis");
-    if place.join("installed.txt").exists() {
-        return Some(place);
-    }
-    let said = "schemathesis is not installed: run scripts/test_packages.sh";
-    assert!(std::env::var_os("HEADWAY_TEST_ALL").is_none(), "{said}");
-    eprintln!("SKIPPED: {said}");
-    None
-}
 
 #[tokio::test(flavor = "multi_thread")]
 async fn every_answer_is_as_the_description_says() {
-    let Some(packages) = installed() else { return };
+    let Some(packages) = installed("schemathesis", "schemathesis") else { return };
     let dir = tempfile::tempdir().unwrap();
     let server = SglangServer::start(dir.path(), |prompt| script(prompt).0);
     let options = gateway::Options {
