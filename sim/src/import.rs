@@ -1,16 +1,25 @@
-//! Other systems' traces, as tables that a scenario replays, and predictions, as tables of rates.
+//! Other systems' traces and logs, as tables that a scenario replays or is calibrated with, and
+//! predictions, as tables of rates.
 //!
 //! An importer of traces reads from a [`BufRead`](std::io::BufRead) and writes to a
 //! [`Write`](std::io::Write) line by line: a trace may be larger than memory.
 
 mod aiconfigurator;
 mod azure_llm;
+mod json;
 mod lines;
+mod metrics;
+mod mooncake;
+mod openclaw;
+mod time;
 
 use std::io;
 
 pub use aiconfigurator::{Estimates, ImportedRates};
 pub use azure_llm::import_azure_llm;
+pub use metrics::{How, MetricColumn, MetricsLog, MetricsReport, System};
+pub use mooncake::import_mooncake;
+pub use openclaw::{OpenClawReport, OpenClawTable, import_openclaw};
 
 /// The columns of a table of arrivals and lengths: seconds since the first request, and tokens.
 pub const COLUMNS: [&str; 3] = ["arrival_sec", "prompt_tokens", "output_tokens"];
@@ -175,6 +184,75 @@ pub enum Problem {
         /// Its sequences.
         batch: u32,
     },
+    /// A line is no JSON object.
+    #[error("no JSON object: {what}")]
+    Json {
+        /// What the parser says.
+        what: String,
+    },
+    /// A value is no whole number.
+    #[error("`{found}` is no whole number up to {most} (`{key}`)")]
+    Whole {
+        /// The value.
+        found: String,
+        /// Its key.
+        key: &'static str,
+        /// The largest that there can be.
+        most: u64,
+    },
+    /// A value is no text.
+    #[error("`{found}` is no text (`{key}`)")]
+    Text {
+        /// The value.
+        found: String,
+        /// Its key.
+        key: &'static str,
+    },
+    /// No session has a second turn.
+    #[error("no session has more than one turn, so that there is nothing between turns")]
+    OneTurnEach,
+    /// No line of a log has a step and a metric.
+    #[error("no line has a step and metrics as {system} logs them")]
+    NoMetrics {
+        /// The system.
+        system: &'static str,
+    },
+    /// No step has all columns of the table.
+    #[error("no step has all of these columns: {columns}")]
+    NoSteps {
+        /// The columns.
+        columns: String,
+    },
+    /// A step is no whole number.
+    #[error("`{found}` is no step")]
+    Step {
+        /// The value.
+        found: String,
+    },
+    /// A metric is no number from 0.
+    #[error("`{found}` is no number from 0 to 1e15 (`{metric}`)")]
+    Metric {
+        /// The value.
+        found: String,
+        /// The metric.
+        metric: String,
+    },
+    /// A table has a metric of two runs.
+    #[error("`{metric}` is there for two runs")]
+    TwoRuns {
+        /// The metric.
+        metric: String,
+    },
+    /// The name of a file of TensorBoard's does not say which metric it holds.
+    #[error(
+        "nothing says which metric this is: `{name}` does not end in the tag of one that {system} logs"
+    )]
+    Tag {
+        /// The name of the file.
+        name: String,
+        /// The system.
+        system: &'static str,
+    },
 }
 
 /// How the estimates are made that can be imported.
@@ -211,6 +289,23 @@ impl Problem {
                 "import one model, GPU, engine, parallelism and length at a time".into()
             }
             Self::Twice { .. } => "leave one of them out".into(),
+            Self::Json { .. } => "write one JSON object per line, with null for NaN".into(),
+            Self::Whole { most, .. } => format!("write a whole number from 0 to {most}"),
+            Self::Text { .. } => "import the file that OPENCLAW_RECORD_FILE names, as it is".into(),
+            Self::OneTurnEach => "write --table sessions".into(),
+            Self::NoMetrics { .. } => {
+                "docs/import.md has the metrics and the forms of logs that are read".into()
+            }
+            Self::NoSteps { .. } => {
+                "write --columns with fewer of them: docs/import.md says what each is made of"
+                    .into()
+            }
+            Self::Step { .. } => "write a whole number from 0".into(),
+            Self::Metric { .. } => "write a number, or nothing".into(),
+            Self::TwoRuns { .. } => "export one run at a time".into(),
+            Self::Tag { .. } => {
+                "name it as TensorBoard does, run-NAME-tag-perf_train_time.csv".into()
+            }
         }
     }
 }

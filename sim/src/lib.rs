@@ -76,7 +76,7 @@
 //! | [`calibrate`] | what a run measured, as numbers of a scenario |
 //! | [`report`] | tables, CSV, JSON and plots, the same bytes everywhere |
 //! | [`rates`] | how fast replicas generate: tables by name |
-//! | [`import`] | other systems' traces and predictions |
+//! | [`import`] | other systems' traces, logs and predictions |
 
 pub mod calibrate;
 pub mod check;

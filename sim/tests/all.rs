@@ -21,6 +21,7 @@ mod all {
     mod goldens;
     mod guard;
     mod import;
+    mod import_logs;
     mod journal;
     mod live_validation;
     mod panics;

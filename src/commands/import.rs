@@ -2,19 +2,22 @@
 
 mod aiconfigurator;
 mod azure_llm;
+mod metrics;
+mod mooncake;
+mod openclaw;
 
 use std::fs::File;
 use std::io::{self, BufReader, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
 use clap::Subcommand;
-use headway_sim::import::ImportError;
+use headway_sim::import::{ImportError, System};
 use headway_sim::report::folder::Folder;
 
 use crate::failure::Failure;
 use crate::terminal;
 
-/// Turn another system's trace or predictions into a table that a scenario uses
+/// Turn another system's trace, logs or predictions into a table that a scenario uses
 #[derive(clap::Args)]
 pub(crate) struct Args {
     #[command(subcommand)]
@@ -24,6 +27,17 @@ pub(crate) struct Args {
 #[derive(Subcommand)]
 enum Format {
     AzureLlm(azure_llm::Trace),
+    Mooncake(mooncake::Trace),
+    Openclaw(openclaw::Records),
+    /// Metric logs of verl (JSON lines, CSV of wandb or TensorBoard, printed lines): gives a row per
+    /// train step with its times and lengths, for scenarios and calibrate --latency
+    Verl(metrics::Logs),
+    /// Metric logs of slime (JSON lines, CSV of wandb or TensorBoard, printed lines): gives a row per
+    /// train step with its times and lengths, for scenarios and calibrate --latency
+    Slime(metrics::Logs),
+    /// Metric logs of AReaL (JSON lines, CSV of wandb or TensorBoard): gives a row per train step with
+    /// its times, lengths and staleness, for scenarios and calibrate --latency
+    Areal(metrics::Logs),
     Aiconfigurator(aiconfigurator::Printed),
 }
 
@@ -39,6 +53,11 @@ struct Output {
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     match &args.format {
         Format::AzureLlm(trace) => azure_llm::run(trace),
+        Format::Mooncake(trace) => mooncake::run(trace),
+        Format::Openclaw(records) => openclaw::run(records),
+        Format::Verl(logs) => metrics::run(System::Verl, logs),
+        Format::Slime(logs) => metrics::run(System::Slime, logs),
+        Format::Areal(logs) => metrics::run(System::Areal, logs),
         Format::Aiconfigurator(printed) => aiconfigurator::run(printed),
     }
 }

@@ -1,7 +1,9 @@
 //! `headway import` writes a whole table or none, and says where a trace is wrong.
 
 use std::fs;
+use std::path::Path;
 
+use crate::all::blessed::{self, root};
 use crate::all::support::{files, run, small, stderr, succeed};
 
 const TRACE: &str = "TIMESTAMP,ContextTokens,GeneratedTokens\r\n\
@@ -89,4 +91,73 @@ fn what_is_no_prediction_is_named_by_file_and_line() {
     assert!(said.contains(&format!("two.txt:{line}:21: `soon` is no time (`TPOT`)")), "{said}");
     assert!(said.contains("help: write it as 10.631 ms"), "{said}");
     assert!(output.stdout.is_empty());
+}
+
+/// Puts the files that ship as examples into a folder, and the scenarios.
+fn examples(to: &Path) {
+    let from = root().join("tests/data/import");
+    for (name, bytes) in files(&from) {
+        fs::write(to.join(name), bytes).unwrap();
+    }
+    let scenario = "scenarios/trace-replay.toml";
+    fs::create_dir(to.join("scenarios")).unwrap();
+    fs::copy(root().join(scenario), to.join(scenario)).unwrap();
+}
+
+#[test]
+fn the_examples_of_the_page_run_as_they_are_pasted() {
+    let dir = tempfile::tempdir().unwrap();
+    examples(dir.path());
+    let page = blessed::text("docs/import.md");
+    let commands: Vec<Vec<&str>> = page
+        .lines()
+        .filter_map(|line| line.strip_prefix("headway "))
+        .map(|line| line.split_whitespace().collect())
+        .collect();
+    assert!(commands.len() > 12, "{commands:?}");
+    for args in &commands {
+        let written = succeed(dir.path(), args);
+        assert!(args[0] != "sweep" || written.contains("trained"), "{written}");
+    }
+    for format in ["verl", "slime", "areal", "mooncake", "openclaw"] {
+        assert!(commands.iter().any(|args| args.starts_with(&["import", format])), "{format}");
+    }
+}
+
+#[test]
+fn what_a_log_has_in_no_column_is_said_by_name() {
+    let dir = tempfile::tempdir().unwrap();
+    examples(dir.path());
+    let output = run(dir.path(), &["import", "verl", "verl.jsonl", "--out", "steps.csv"]);
+    let said = stderr(&output);
+    assert!(output.status.success(), "{said}");
+    assert!(said.contains("4 steps with rollout_sec, step_sec"), "{said}");
+    assert!(said.contains("left out: checkpoint_sec, in 1 of 4 steps"), "{said}");
+    assert!(said.contains("in no column: actor/ppo_kl, critic/rewards/mean"), "{said}");
+    let output = run(dir.path(), &["import", "slime", "slime.log", "--columns", "speed"]);
+    assert_eq!(output.status.code(), Some(2));
+    let said = stderr(&output);
+    assert!(said.contains("slime has no such column") && said.contains("step_sec"), "{said}");
+    fs::write(dir.path().join("bad.csv"), "step,timing_s/gen\n1,2\n2,soon\n").unwrap();
+    let output = run(dir.path(), &["import", "verl", "bad.csv", "--out", "steps.csv"]);
+    assert_eq!(output.status.code(), Some(2));
+    let said = stderr(&output);
+    assert!(said.contains("bad.csv:3:3: `soon` is no number"), "{said}");
+    assert!(said.contains("help: write a number, or nothing"), "{said}");
+}
+
+/// The page's table of metrics is the one that is read.
+#[test]
+fn every_metric_that_is_read_is_on_the_page() {
+    use headway_sim::import::System;
+    let page = blessed::text("docs/import.md");
+    for system in [System::Verl, System::Slime, System::Areal] {
+        for column in system.columns() {
+            assert!(page.contains(&format!("`{}`", column.name)), "{}", column.name);
+            for metric in column.how.names() {
+                let (_, end) = metric.rsplit_once('/').unwrap();
+                assert!(page.contains(&format!("{end}`")), "{metric}");
+            }
+        }
+    }
 }

@@ -46,13 +46,19 @@ impl<'a> Line<'a> {
 #[derive(Debug)]
 pub(super) struct Lines<R> {
     reader: R,
+    longest: usize,
     number: u64,
     bytes: Vec<u8>,
 }
 
 impl<R: BufRead> Lines<R> {
     pub(super) fn new(reader: R) -> Self {
-        Self { reader, number: 0, bytes: Vec::new() }
+        Self::up_to(LONGEST, reader)
+    }
+
+    /// Of a text whose lines may be as long as this.
+    pub(super) fn up_to(longest: usize, reader: R) -> Self {
+        Self { reader, longest, number: 0, bytes: Vec::new() }
     }
 
     /// Lines read so far.
@@ -64,20 +70,21 @@ impl<R: BufRead> Lines<R> {
     pub(super) fn next(&mut self) -> Result<Option<Line<'_>>, ImportError> {
         loop {
             self.bytes.clear();
-            let mut limited = (&mut self.reader).take(LONGEST as u64 + 1);
+            let mut limited = (&mut self.reader).take(self.longest as u64 + 1);
             let length = limited.read_until(b'\n', &mut self.bytes).map_err(ImportError::Read)?;
             if length == 0 {
                 return Ok(None);
             }
             self.number += 1;
-            if !self.bytes.iter().all(u8::is_ascii_whitespace) || length > LONGEST {
+            if !self.bytes.iter().all(u8::is_ascii_whitespace) || length > self.longest {
                 break;
             }
         }
         let number = self.number;
         let wrong = |column, problem| ImportError::Wrong { line: number, column, problem };
-        if self.bytes.len() > LONGEST && std::str::from_utf8(&self.bytes).is_ok() {
-            return Err(wrong(LONGEST, Problem::TooLong { limit: LONGEST }));
+        let limit = self.longest;
+        if self.bytes.len() > limit && std::str::from_utf8(&self.bytes).is_ok() {
+            return Err(wrong(limit, Problem::TooLong { limit }));
         }
         let text = std::str::from_utf8(&self.bytes)
             .map_err(|error| wrong(error.valid_up_to() + 1, Problem::NotText))?;

@@ -9,7 +9,10 @@ use headway_shared::config::{Diagnostics, Layers, Severity};
 use headway_sim::calibrate::column::column;
 use headway_sim::calibrate::fit::Unit;
 use headway_sim::check::{Golden, GoldenError, Log};
-use headway_sim::import::{Estimates, ImportError, import_azure_llm};
+use headway_sim::import::{
+    Estimates, ImportError, MetricsLog, OpenClawTable, System, import_azure_llm, import_mooncake,
+    import_openclaw,
+};
 use headway_sim::plan::constraint::Constraint;
 use headway_sim::plan::results::PlanResults;
 use headway_sim::rates::RateTable;
@@ -232,6 +235,48 @@ fn a_scenario_with_a_column_and_rates_says_where_either_is_wrong() {
                 Err(problems) => says_where(&problems),
             }
         });
+    });
+}
+
+/// The error has a place within the text, and a remedy; or there is none.
+fn placed<T>(bytes: &[u8], read: Result<T, ImportError>) -> Option<T> {
+    let lines = bytes.split(|&byte| byte == b'\n').count() as u64;
+    match read {
+        Ok(value) => Some(value),
+        Err(ImportError::Wrong { line, column, problem }) => {
+            assert!((1..=lines + 1).contains(&line) && column >= 1, "{line}:{column}");
+            assert!(!problem.help().is_empty());
+            None
+        }
+        Err(other) => panic!("{other}"),
+    }
+}
+
+#[test]
+fn whatever_a_log_is_it_becomes_a_table_or_the_line_is_named() {
+    let logs =
+        [(System::Verl, "verl.jsonl"), (System::Slime, "slime.log"), (System::Areal, "areal.csv")];
+    let logs = logs.map(|(system, name)| (system, name, super::import_logs::example(name)));
+    let [trace, records] = ["mooncake.jsonl", "openclaw.jsonl"].map(super::import_logs::example);
+    check(200, |(_, damage)| {
+        for (system, name, valid) in &logs {
+            let bytes = damage.of(valid.as_bytes());
+            let (mut log, mut table) = (MetricsLog::new(*system), Vec::new());
+            let read = log.read(&bytes[..], name).and_then(|()| log.write(&[], &mut table));
+            if let Some(report) = placed(&bytes, read) {
+                // What was written is read.
+                for name in report.columns {
+                    let found = column("t.csv", &text(&table), name, Unit::Seconds);
+                    assert!(name == "staleness_mean" || found.is_ok(), "{name}: {found:?}");
+                }
+            }
+        }
+        let bytes = damage.of(trace.as_bytes());
+        placed(&bytes, import_mooncake(&bytes[..], Vec::new()));
+        let bytes = damage.of(records.as_bytes());
+        for table in [OpenClawTable::Sessions, OpenClawTable::Turns] {
+            placed(&bytes, import_openclaw(&bytes[..], Vec::new(), table));
+        }
     });
 }
 

@@ -23,7 +23,7 @@ pub(super) fn run(Trace { file, output }: &Trace) -> Result<(), Failure> {
     output.table(file, |table| import_azure_llm(trace, table).map(|report| said(&report)))
 }
 
-fn said(report: &ImportReport) -> String {
+pub(super) fn said(report: &ImportReport) -> String {
     let ImportReport { rows, prompt_tokens, output_tokens, .. } = *report;
     let mean = |tokens: u64| number::short(Some(tokens as f64 / rows as f64));
     format!(
