@@ -8,6 +8,7 @@ pub(crate) mod diagnose;
 pub(crate) mod doctor;
 #[cfg(feature = "live")]
 pub(crate) mod environment;
+pub(crate) mod export;
 pub(crate) mod guard;
 pub(crate) mod import;
 pub(crate) mod merge;

@@ -22,7 +22,7 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 
 use commands::{
-    calibrate, check, compare, diagnose, guard, import, merge, plan, plot, promote, replay,
+    calibrate, check, compare, diagnose, export, guard, import, merge, plan, plot, promote, replay,
     simulate, sweep, torture, tournament, tune, validate,
 };
 #[cfg(feature = "live")]
@@ -59,6 +59,7 @@ enum Command {
     Check(check::Args),
     Torture(torture::Args),
     Import(import::Args),
+    Export(export::Args),
     #[cfg(feature = "live")]
     Doctor(doctor::Args),
     #[cfg(feature = "live")]
@@ -87,6 +88,7 @@ impl Command {
             Self::Check(args) => check::run(args),
             Self::Torture(args) => torture::run(args),
             Self::Import(args) => import::run(args),
+            Self::Export(args) => export::run(args),
             #[cfg(feature = "live")]
             Self::Doctor(args) => doctor::run(args),
             #[cfg(feature = "live")]

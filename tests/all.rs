@@ -26,6 +26,7 @@ mod all {
     mod diagnose_live;
     mod doctor;
     mod elsewhere;
+    mod export;
     mod guard;
     mod help;
     mod identity;

@@ -77,12 +77,14 @@
 //! | [`report`] | tables, CSV, JSON and plots, the same bytes everywhere |
 //! | [`rates`] | how fast replicas generate: tables by name |
 //! | [`import`] | other systems' traces, logs and predictions |
+//! | [`export`] | train steps of a recorded run, for other tools |
 
 pub mod calibrate;
 pub mod check;
 pub mod compare;
 pub mod diagnose;
 pub mod drift;
+pub mod export;
 pub mod guarded;
 pub mod import;
 pub mod kernel;

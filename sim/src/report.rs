@@ -8,3 +8,4 @@ pub mod plot;
 pub mod results;
 pub(crate) mod stored;
 pub mod tables;
+pub mod tensorboard;

@@ -48,6 +48,7 @@ fn every_command_explains_its_options() {
         ("torture", &["--jobs", "--out"], &["--seeds", "--first", "--inputs", "1: a seed broke"]),
         ("diagnose", &["--format"], &["<RUN|DIR>", "1: a cause was found"]),
         ("import", &[], &["azure-llm", "mooncake", "openclaw", "verl", "slime", "areal"]),
+        ("export", &[], &["tensorboard", "csv"]),
         ("doctor", &["--set", "--config", "--settings", "--format"], &["HEADWAY_ADMIN_TOKEN"]),
     ];
     let dir = tempfile::tempdir().unwrap();
