@@ -25,6 +25,7 @@ mod all {
     #[cfg(feature = "torch")]
     mod diagnose_live;
     mod doctor;
+    mod documents;
     mod elsewhere;
     mod guard;
     mod help;
@@ -52,6 +53,8 @@ mod all {
     mod torture;
     mod tournament;
     mod tune;
+    #[cfg(feature = "torch")]
+    mod tutorial;
     mod validate;
     mod wrong_configurations;
     mod wrong_input;
