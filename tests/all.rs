@@ -13,6 +13,9 @@ mod all {
     mod calibrate;
     mod support;
 
+    #[path = "../../runtime/tests/all/packages.rs"]
+    mod packages;
+
     #[path = "../../runtime/tests/all/checkpoint.rs"]
     mod checkpoint;
     #[path = "../../runtime/tests/all/sglang_server.rs"]
@@ -45,6 +48,7 @@ mod all {
     mod readme;
     mod record;
     mod replay;
+    mod report;
     mod resume;
     mod scenario_keys;
     mod shard;
