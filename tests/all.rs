@@ -13,6 +13,9 @@ mod all {
     mod calibrate;
     mod support;
 
+    #[path = "../../runtime/tests/all/packages.rs"]
+    mod packages;
+
     #[path = "../../runtime/tests/all/checkpoint.rs"]
     mod checkpoint;
     #[path = "../../runtime/tests/all/sglang_server.rs"]
@@ -25,6 +28,7 @@ mod all {
     #[cfg(feature = "torch")]
     mod diagnose_live;
     mod doctor;
+    mod documents;
     mod elsewhere;
     mod export;
     mod guard;
@@ -45,6 +49,7 @@ mod all {
     mod readme;
     mod record;
     mod replay;
+    mod report;
     mod resume;
     mod scenario_keys;
     mod shard;
@@ -53,6 +58,8 @@ mod all {
     mod torture;
     mod tournament;
     mod tune;
+    #[cfg(feature = "torch")]
+    mod tutorial;
     mod validate;
     mod wrong_configurations;
     mod wrong_input;

@@ -58,6 +58,7 @@
 //!
 //! | module | holds |
 //! |---|---|
+//! | [`answer`] | what a result comes to, in words, with what speaks for it |
 //! | [`kernel`] | events in order of time, random streams, samplers |
 //! | [`world`] | clients, replicas, environments, judges, the trainer, weights and faults |
 //! | [`scenario`] | scenario files: reading them, and checking that they can make progress |
@@ -79,6 +80,7 @@
 //! | [`import`] | other systems' traces, logs and predictions |
 //! | [`export`] | train steps of a recorded run, for other tools |
 
+pub mod answer;
 pub mod calibrate;
 pub mod check;
 pub mod compare;
