@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
+use crate::all::blessed::root;
 use crate::all::support::{files, run, small, stderr, succeed};
 
 const NAME: &str = "events.out.tfevents.0.headway";
@@ -122,6 +123,21 @@ fn tensorboard_is_given_the_numbers_of_the_table() {
         }
     }
     assert_eq!((count, steps.len()), (12, 12));
+}
+
+#[test]
+fn a_live_run_has_what_its_trainer_reported() {
+    let dir = tempfile::tempdir().unwrap();
+    let record = root().join("tests/data/released/record-0.1.0.db");
+    let table = succeed(dir.path(), &["export", "csv", record.to_str().unwrap()]);
+    let lines: Vec<&str> = table.lines().collect();
+    assert!(lines[0].ends_with(",bound,trainer/train_rollout_logprob_abs_diff"), "{table}");
+    assert!(lines[1].starts_with("1,1.05886,16,160,") && lines[1].ends_with(",0.01"), "{table}");
+    assert_eq!(lines.len(), 3, "two steps");
+    let to = ["export", "tensorboard", record.to_str().unwrap(), "--out", "to"];
+    succeed(dir.path(), &to);
+    let steps = decode(&fs::read(dir.path().join("to").join(NAME)).unwrap());
+    assert_eq!(steps[&2].1["trainer/train_rollout_logprob_abs_diff"], 0.01);
 }
 
 #[test]
