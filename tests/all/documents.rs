@@ -119,7 +119,7 @@ fn every_command_of_the_documents_exists_with_its_options() {
                 continue;
             }
             let mut path = vec![name];
-            if name == "import" {
+            if ["import", "export"].contains(&name) {
                 path.extend(words.next());
             }
             path.push("--help");
