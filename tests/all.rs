@@ -21,6 +21,7 @@ mod all {
 
     mod check;
     mod cluster;
+    mod describe;
     mod diagnose;
     #[cfg(feature = "torch")]
     mod diagnose_live;
@@ -30,6 +31,7 @@ mod all {
     mod help;
     mod identity;
     mod import;
+    mod init;
     mod killed;
     mod live_files;
     mod live_results;
@@ -38,6 +40,7 @@ mod all {
     mod pages;
     mod pipe;
     mod plan;
+    mod progress;
     mod promote;
     mod promote_live;
     mod purity;
@@ -46,9 +49,11 @@ mod all {
     mod replay;
     mod resume;
     mod scenario_keys;
+    mod schema;
     mod shard;
     mod silence;
     mod stall;
+    mod timeline;
     mod torture;
     mod tournament;
     mod tune;

@@ -2,8 +2,10 @@
 
 pub mod csv;
 pub mod folder;
+pub mod gantt;
 pub mod json;
 pub mod number;
+pub mod perfetto;
 pub mod plot;
 pub mod results;
 pub(crate) mod stored;
