@@ -13,6 +13,9 @@ mod all {
     mod calibrate;
     mod support;
 
+    #[path = "../../runtime/tests/all/packages.rs"]
+    mod packages;
+
     #[path = "../../runtime/tests/all/checkpoint.rs"]
     mod checkpoint;
     #[path = "../../runtime/tests/all/sglang_server.rs"]
@@ -26,6 +29,7 @@ mod all {
     #[cfg(feature = "torch")]
     mod diagnose_live;
     mod doctor;
+    mod documents;
     mod elsewhere;
     mod guard;
     mod help;
@@ -47,6 +51,7 @@ mod all {
     mod readme;
     mod record;
     mod replay;
+    mod report;
     mod resume;
     mod scenario_keys;
     mod schema;
@@ -57,6 +62,8 @@ mod all {
     mod torture;
     mod tournament;
     mod tune;
+    #[cfg(feature = "torch")]
+    mod tutorial;
     mod validate;
     mod wrong_configurations;
     mod wrong_input;

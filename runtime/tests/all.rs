@@ -48,6 +48,7 @@ mod all {
     mod sglang;
     mod shutdown;
     mod signals;
+    mod slime;
     mod switching;
     mod sync_modes;
     mod trajectories;

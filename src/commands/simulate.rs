@@ -16,7 +16,7 @@ use crate::failure::Failure;
 use crate::options::{self, Format, Loaded, Output, Overrides};
 use crate::progress::Bar;
 use crate::timeline::Timeline;
-use crate::{outcome, terminal, timeline};
+use crate::{outcome, repeat, terminal, timeline};
 
 /// The name of the file that `--record` writes.
 const RECORD: &str = "run.record";
@@ -74,9 +74,18 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     drop(bar);
     let shown = timeline.map(Timeline::finish).transpose()?.unwrap_or_default();
     // The files come first: whoever closes the pipe early still has them.
-    let wrote = outcome::save(folder, &to, &mut done.results)?;
+    let wrote = outcome::save(folder, &to, &mut done.results, command(args))?;
     terminal::data(&outcome::text(&done.results, args.output.format)?)?;
     terminal::beside(&shown, args.output.format == Format::Table)?;
     terminal::remark(&wrote);
     outcome::judge(&done.trouble, &plan.outline(), &args.scenario, &args.overrides)
+}
+
+/// The command that repeats it.
+fn command(args: &Args) -> String {
+    let mut words = vec![repeat::path(&args.scenario)];
+    words.extend(repeat::overrides(&args.overrides));
+    words.extend(repeat::number("--replications", args.replications, 1));
+    words.extend(repeat::number("--replication", args.replication, 0));
+    repeat::command("simulate", words)
 }
