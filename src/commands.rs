@@ -3,6 +3,8 @@
 pub(crate) mod calibrate;
 pub(crate) mod check;
 pub(crate) mod compare;
+pub(crate) mod completions;
+pub(crate) mod describe;
 pub(crate) mod diagnose;
 #[cfg(feature = "live")]
 pub(crate) mod doctor;
@@ -11,6 +13,8 @@ pub(crate) mod environment;
 pub(crate) mod export;
 pub(crate) mod guard;
 pub(crate) mod import;
+pub(crate) mod init;
+pub(crate) mod man;
 pub(crate) mod merge;
 pub(crate) mod plan;
 pub(crate) mod plot;
@@ -18,6 +22,7 @@ pub(crate) mod promote;
 pub(crate) mod replay;
 #[cfg(feature = "live")]
 pub(crate) mod run;
+pub(crate) mod schema;
 pub(crate) mod simulate;
 pub(crate) mod sweep;
 pub(crate) mod torture;

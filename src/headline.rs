@@ -7,6 +7,7 @@ use headway_sim::report::number;
 use headway_sim::report::results::Results;
 
 mod calibrate;
+mod describe;
 mod diagnosis;
 #[cfg(feature = "live")]
 mod doctor;
@@ -17,6 +18,7 @@ mod tune;
 mod validate;
 
 pub(crate) use calibrate::calibrated;
+pub(crate) use describe::{described, described_as_json, described_in_markdown};
 pub(crate) use diagnosis::diagnosis;
 #[cfg(feature = "live")]
 pub(crate) use doctor::doctor;

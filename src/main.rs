@@ -13,19 +13,23 @@ mod page;
 mod progress;
 mod promotion;
 mod repeat;
+mod schemas;
 mod shards;
 mod source;
+mod starter;
 mod steps;
 mod terminal;
+mod timeline;
 
 use std::panic;
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, Parser, Subcommand};
 
 use commands::{
-    calibrate, check, compare, diagnose, export, guard, import, merge, plan, plot, promote, replay,
-    simulate, sweep, torture, tournament, tune, validate,
+    calibrate, check, compare, completions, describe, diagnose, export, guard, import, init, man,
+    merge, plan, plot, promote, replay, schema, simulate, sweep, torture, tournament, tune,
+    validate,
 };
 #[cfg(feature = "live")]
 use commands::{doctor, environment, run};
@@ -38,6 +42,9 @@ use failure::Failure;
 #[derive(Parser)]
 #[command(version, max_term_width = 100)]
 struct Cli {
+    /// Say nothing on stderr but warnings and errors: no progress, and no word of what was written
+    #[arg(long, short, global = true)]
+    quiet: bool,
     #[command(subcommand)]
     command: Command,
 }
@@ -57,11 +64,16 @@ enum Command {
     Guard(guard::Args),
     Replay(replay::Args),
     Validate(validate::Args),
+    Describe(describe::Args),
     Diagnose(diagnose::Args),
     Check(check::Args),
     Torture(torture::Args),
     Import(import::Args),
     Export(export::Args),
+    Init(init::Args),
+    Schema(schema::Args),
+    Completions(completions::Args),
+    Man(man::Args),
     #[cfg(feature = "live")]
     Doctor(doctor::Args),
     #[cfg(feature = "live")]
@@ -86,11 +98,16 @@ impl Command {
             Self::Guard(args) => guard::run(args),
             Self::Replay(args) => replay::run(args),
             Self::Validate(args) => validate::run(args),
+            Self::Describe(args) => describe::run(args),
             Self::Diagnose(args) => diagnose::run(args),
             Self::Check(args) => check::run(args),
             Self::Torture(args) => torture::run(args),
             Self::Import(args) => import::run(args),
             Self::Export(args) => export::run(args),
+            Self::Init(args) => init::run(args),
+            Self::Schema(args) => schema::run(args),
+            Self::Completions(args) => completions::run(args),
+            Self::Man(args) => man::run(args),
             #[cfg(feature = "live")]
             Self::Doctor(args) => doctor::run(args),
             #[cfg(feature = "live")]
@@ -101,8 +118,16 @@ impl Command {
     }
 }
 
+/// The command line, for what is made from it.
+pub(crate) fn command() -> clap::Command {
+    Cli::command()
+}
+
 fn main() -> ExitCode {
-    let command = Cli::parse().command;
+    let Cli { quiet, command } = Cli::parse();
+    if quiet {
+        progress::be_quiet();
+    }
     panic::set_hook(Box::new(terminal::internal_error));
     match panic::catch_unwind(|| command.run()) {
         Ok(Ok(())) => ExitCode::SUCCESS,

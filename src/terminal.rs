@@ -8,6 +8,10 @@ use headway_shared::config::{Diagnostic, Diagnostics, Origin, Severity};
 use miette::{LabeledSpan, MietteDiagnostic, NamedSource, Report};
 
 use crate::failure::Failure;
+use crate::progress;
+
+/// The width of text in files and pipes, in characters.
+const PLAIN_WIDTH: usize = 100;
 
 /// Writes data to stdout.
 ///
@@ -16,6 +20,25 @@ use crate::failure::Failure;
 pub(crate) fn data(text: &str) -> Result<(), Failure> {
     let mut out = io::stdout().lock();
     out.write_all(text.as_bytes()).and_then(|()| out.flush()).map_err(|error| unwritten(&error))
+}
+
+/// Writes what is to be read beside data: behind a table to stdout, else to stderr, which leaves
+/// stdout to those who parse it.
+///
+/// # Errors
+/// As [`data`].
+pub(crate) fn beside(text: &str, is_table: bool) -> Result<(), Failure> {
+    if is_table {
+        return data(text);
+    }
+    let _ = io::stderr().lock().write_all(text.as_bytes());
+    Ok(())
+}
+
+/// How wide text may be: as wide as the terminal, or [`PLAIN_WIDTH`] where stdout is none.
+pub(crate) fn width() -> usize {
+    let terminal = if io::stdout().is_terminal() { terminal_size::terminal_size() } else { None };
+    terminal.map_or(PLAIN_WIDTH, |(width, _)| usize::from(width.0))
 }
 
 /// Stdout did not take what was written to it.
@@ -29,6 +52,13 @@ pub(crate) fn unwritten(error: &io::Error) -> Failure {
 /// Writes a line to stderr. If that fails there is nobody left to tell.
 pub(crate) fn note(text: &str) {
     let _ = writeln!(io::stderr().lock(), "{text}");
+}
+
+/// Writes a line to stderr about what went well, unless `--quiet` is given.
+pub(crate) fn remark(text: &str) {
+    if !progress::is_quiet() {
+        note(text);
+    }
 }
 
 /// Says where Headway broke: a bug of its own, in one line; with the stack if `RUST_BACKTRACE` asks

@@ -24,6 +24,7 @@ mod all {
 
     mod check;
     mod cluster;
+    mod describe;
     mod diagnose;
     #[cfg(feature = "torch")]
     mod diagnose_live;
@@ -35,6 +36,7 @@ mod all {
     mod help;
     mod identity;
     mod import;
+    mod init;
     mod killed;
     mod live_files;
     mod live_results;
@@ -43,6 +45,7 @@ mod all {
     mod pages;
     mod pipe;
     mod plan;
+    mod progress;
     mod promote;
     mod promote_live;
     mod purity;
@@ -52,9 +55,11 @@ mod all {
     mod report;
     mod resume;
     mod scenario_keys;
+    mod schema;
     mod shard;
     mod silence;
     mod stall;
+    mod timeline;
     mod torture;
     mod tournament;
     mod tune;

@@ -8,6 +8,7 @@
 //! [`check`] applies the rules between keys. Every finding is a [`Diagnostic`] with its place.
 
 mod adaptive;
+mod asked;
 mod bound;
 mod check;
 mod choices;
@@ -22,12 +23,14 @@ mod layers;
 mod node;
 mod parse;
 mod reader;
+pub mod schema;
 mod sections;
 mod settings;
 mod text;
 pub mod tuned;
 
 pub use adaptive::Adaptive;
+pub use asked::{Asked, Shape};
 pub use check::{AdaptiveProblem, MAX_VOTES, Problem, QueueName, check};
 pub use choices::*;
 pub use diagnostic::{

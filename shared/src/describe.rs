@@ -1,6 +1,7 @@
 //! Inputs, actions and states in words, for those who ask why a run did what it did.
 
 mod gate;
+pub mod overview;
 mod state;
 
 pub use gate::{capacity, deliberation};

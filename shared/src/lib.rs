@@ -99,6 +99,7 @@
 //! | [`config`] | the configuration, its rules, and errors with their place |
 //! | [`core`] | the scheduler, a file per loop |
 //! | [`metrics`] | an observer that computes the same columns live and simulated |
+//! | [`timeline`] | an observer that tells who did what from when to when |
 //! | [`guard`] | a run's windows against the envelope it was promoted with |
 //! | [`ratio`] | importance ratios: advantages, off-policy corrections, spreads, in plain `f64` |
 //! | [`record`], [`replay`], [`snapshot`] | a run as bytes, fed to a fresh core again, restored in the middle |
@@ -131,6 +132,7 @@ pub mod source;
 #[cfg(test)]
 mod testing;
 pub mod time;
+pub mod timeline;
 pub mod version;
 pub mod watch;
 pub mod work;

@@ -3,9 +3,11 @@
 pub mod about;
 pub mod csv;
 pub mod folder;
+pub mod gantt;
 pub mod html;
 pub mod json;
 pub mod number;
+pub mod perfetto;
 pub mod plot;
 pub mod results;
 pub(crate) mod stored;

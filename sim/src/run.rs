@@ -26,6 +26,9 @@ const IDLE_TICKS: u32 = 1000;
 /// in no time.
 const INPUTS_PER_INSTANT: u64 = 10_000_000;
 
+/// Inputs between two times at which its progress is told: some milliseconds.
+const TOLD_EVERY: u64 = 4096;
+
 /// After fewer steps a long time without one may be chance.
 const FEW_STEPS: u64 = 4;
 
@@ -43,6 +46,8 @@ pub struct RunOptions<'a> {
     /// Sees what the observer of the metrics sees: each input with its time, the actions that it
     /// caused, and the core after it.
     pub watch: Option<&'a mut Watch<'a>>,
+    /// Is told by how many thousandths the run is further, now and then.
+    pub progress: Option<&'a (dyn Fn(i32) + 'a)>,
     /// Where the core is left when the run is over.
     pub core: Option<&'a mut Option<Scheduler>>,
     /// A bug, where tests can plant one.
@@ -182,10 +187,10 @@ pub fn simulate<'a>(
     replication: u32,
     options: RunOptions<'a>,
 ) -> Result<RunResult, RunFailure> {
-    let RunOptions { record, series_interval, max_inputs, mut calm_after, watch, core, plant } =
-        options;
+    let RunOptions { record, series_interval, max_inputs, mut calm_after, plant, .. } = options;
     let mut run = Run::new(scenario, replication, series_interval, record)?;
-    (run.watch, run.left, run.plant) = (watch, core, plant);
+    (run.watch, run.left, run.plant) = (options.watch, options.core, plant);
+    let mut gauge = Gauge::new(options.progress);
     run.core.plant(plant);
     let end = Time::ZERO + scenario.duration;
     let mut idle_ticks = 0;
@@ -193,6 +198,7 @@ pub fn simulate<'a>(
         if run.steps_done() {
             break Ended::Steps;
         }
+        gauge.tell(&run);
         if run.instant.1 > INPUTS_PER_INSTANT {
             break Ended::Stalled(run.core.stall());
         }
@@ -238,6 +244,30 @@ pub fn simulate<'a>(
         run.world.pass_until(end);
     }
     run.finish(ended)
+}
+
+/// Tells how far a run is.
+struct Gauge<'a> {
+    progress: Option<&'a (dyn Fn(i32) + 'a)>,
+    told: i32,
+    /// The number of inputs at which it is told again.
+    next: u64,
+}
+
+impl<'a> Gauge<'a> {
+    const fn new(progress: Option<&'a (dyn Fn(i32) + 'a)>) -> Self {
+        Self { progress, told: 0, next: TOLD_EVERY }
+    }
+
+    fn tell(&mut self, run: &Run<'_>) {
+        let inputs = run.decisions.inputs;
+        if let Some(progress) = self.progress.filter(|_| inputs >= self.next) {
+            self.next = inputs + TOLD_EVERY;
+            let done = run.thousandths();
+            progress(done - self.told);
+            self.told = done;
+        }
+    }
 }
 
 struct Run<'a> {
@@ -383,6 +413,14 @@ impl<'a> Run<'a> {
                 drift.reset();
             }
         }
+    }
+
+    /// How much of the run is over, by its time or its train steps, whichever ends it first.
+    fn thousandths(&self) -> i32 {
+        let share = |done: u64, all: u64| u128::from(done) * 1000 / u128::from(all.max(1));
+        let time = share(self.world.now().as_nanos(), self.scenario.duration.as_nanos());
+        let steps = self.scenario.steps.map_or(0, |all| share(self.steps.0, all.into()));
+        time.max(steps).min(1000) as i32
     }
 
     fn steps_done(&self) -> bool {

@@ -14,6 +14,7 @@ mod drift;
 mod faults;
 mod plan_table;
 mod resources;
+mod schema;
 mod serving;
 mod words;
 mod world;
@@ -21,6 +22,7 @@ mod world;
 pub use calibration::{Calibration, Parameter};
 pub(crate) use capacity::Loads;
 pub use resources::{Layout, PlanSettings, Resources};
+pub use schema::asked;
 
 use std::path::{Path, PathBuf};
 
@@ -145,23 +147,8 @@ impl Scenario {
             let (Ok(diagnostics) | Err(diagnostics)) = document.finish();
             return Err(diagnostics);
         }
-        let (head, config, world, plan, calibration, guard) = {
-            let Document { sources, root, findings } = &mut document;
-            let mut reader = Reader::new(root, sources.start(), findings);
-            let head = head(reader.table("scenario"));
-            let config = parse_sections(&mut reader);
-            if has_settings(root) {
-                settings(&mut reader, root, &config, findings);
-            }
-            let mut columns = Columns::new(base, sources, findings);
-            let variant = |set: &[String]| variant(layers, set);
-            let world = world::read(&mut reader, &mut columns, findings, &variant);
-            let plan = plan_table::read(reader.table("plan"), findings);
-            let calibration = calibration::read(&mut reader);
-            let guard = GuardSettings::read(&mut reader, &config);
-            reader.finish();
-            (head, config, world, plan, calibration, guard)
-        };
+        let Parts { head, config, world, plan, calibration, guard } =
+            Parts::read(&mut document, layers, base);
         let world::Read { config: world, rates, resources, drift } = world;
         check_sections(&document, &config);
         if !document.findings.has_errors() {
@@ -252,6 +239,36 @@ impl Scenario {
             text += &format!(" {guard:?}");
         }
         Digest::of(text.as_bytes())
+    }
+}
+
+/// What the tables of a scenario say, each for itself.
+struct Parts {
+    head: Head,
+    config: Config,
+    world: world::Read,
+    plan: PlanSettings,
+    calibration: Option<Calibration>,
+    guard: Option<GuardSettings>,
+}
+
+impl Parts {
+    fn read(document: &mut Document, layers: &Layers, base: &Path) -> Self {
+        let Document { sources, root, findings } = document;
+        let mut reader = Reader::new(root, sources.start(), findings);
+        let head = head(reader.table("scenario"));
+        let config = parse_sections(&mut reader);
+        if has_settings(root) {
+            settings(&mut reader, root, &config, findings);
+        }
+        let mut columns = Columns::new(base, sources, findings);
+        let variant = |set: &[String]| variant(layers, set);
+        let world = world::read(&mut reader, &mut columns, findings, &variant);
+        let plan = plan_table::read(reader.table("plan"), findings);
+        let calibration = calibration::read(&mut reader);
+        let guard = GuardSettings::read(&mut reader, &config);
+        reader.finish();
+        Self { head, config, world, plan, calibration, guard }
     }
 }
 

@@ -19,7 +19,7 @@ mod warm_up;
 pub use contribution::Contribution;
 pub use outline::{Outline, OutlinedPoint};
 pub use over::{Axis, Choice, grid};
-pub use plan::{Keep, Misfit, Outcome, Plan, Planned, Progress, RunError};
+pub use plan::{Keep, Misfit, Outcome, Plan, Planned, Progress, RunError, Watcher};
 pub use replicate::replicate;
 pub use trouble::Trouble;
 pub(crate) use trouble::{caught, wrong_with};

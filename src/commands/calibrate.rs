@@ -89,7 +89,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     let wrote = save(args, &options.name, &found)?;
     terminal::data(&headline::calibrated(&found, args.format)?)?;
     found.notes.iter().for_each(|note| terminal::note(&format!("note: {note}")));
-    terminal::note(&wrote);
+    terminal::remark(&wrote);
     Ok(())
 }
 

@@ -111,7 +111,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
         }
         Format::Csv => text,
     })?;
-    terminal::note(&wrote);
+    terminal::remark(&wrote);
     // Both are judged, so that everything that went wrong is said.
     a.judge(args, &plan_a, &done_a).and(b.judge(args, &plan_b, &done_b))
 }

@@ -31,13 +31,18 @@ pub(crate) struct Args {
 
 /// Runs the command.
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
-    let evidence = if args.run.is_dir() { of_folder(&args.run)? } else { of_run(&args.run)? };
+    let evidence = evidence(&args.run)?;
     let diagnosis = diagnose(&evidence);
     terminal::data(&match args.format {
         Form::Table => headline::diagnosis(&evidence, &diagnosis),
         Form::Json => format!("{:#}\n", diagnose::json(&evidence, &diagnosis)),
     })?;
     if diagnosis.is_healthy() { Ok(()) } else { Err(Failure::Negative) }
+}
+
+/// What a run shows, or the folder of one.
+pub(crate) fn evidence(path: &Path) -> Result<Evidence, Failure> {
+    if path.is_dir() { of_folder(path) } else { of_run(path) }
 }
 
 fn of_run(path: &Path) -> Result<Evidence, Failure> {

@@ -72,7 +72,7 @@ impl Output {
         let Some(out) = &self.out else {
             let said = import(&mut BufWriter::new(io::stdout().lock()))
                 .map_err(|error| failure(file, error, |error| terminal::unwritten(&error)))?;
-            terminal::note(&said);
+            terminal::remark(&said);
             return Ok(());
         };
         let wrong = |what: &str| Failure::input(format!("{}: {what}", out.display()));
@@ -87,7 +87,7 @@ impl Output {
         let said =
             import(&mut BufWriter::new(table)).map_err(|error| failure(file, error, unwritable))?;
         folder.commit().map_err(unwritable)?;
-        terminal::note(&format!("{said}; wrote {}", out.display()));
+        terminal::remark(&format!("{said}; wrote {}", out.display()));
         Ok(())
     }
 }

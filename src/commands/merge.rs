@@ -39,7 +39,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     let folder = Folder::open(&to).map_err(|error| Failure::unwritable(&to, &error))?;
     let wrote = outcome::save(folder, &to, &mut done.results, repeat::sweep(&header.asked))?;
     terminal::data(&outcome::text(&done.results, args.format)?)?;
-    terminal::note(&wrote);
+    terminal::remark(&wrote);
     let asked = &header.asked;
     let scenario = Path::new(&asked.scenario);
     outcome::judge(&done.trouble, &header.outline, scenario, &asked.into())

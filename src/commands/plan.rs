@@ -69,7 +69,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
         Format::Json => format!("{:#}\n", results.document().map_err(Failure::broken)?),
         Format::Csv => results.points.to_text().map_err(Failure::broken)?,
     })?;
-    terminal::note(&wrote);
+    terminal::remark(&wrote);
     judge(&planning)
 }
 

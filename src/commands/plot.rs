@@ -46,7 +46,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     for picture in &pictures {
         outcome::stage(&mut folder, picture).map_err(unwritable)?;
     }
-    terminal::note(&outcome::commit(folder, to)?);
+    terminal::remark(&outcome::commit(folder, to)?);
     Ok(())
 }
 

@@ -5,13 +5,13 @@ use std::io::BufReader;
 use std::path::PathBuf;
 
 use headway_shared::record::Reader;
-use headway_shared::replay::{ReplayError, replay};
-use headway_shared::time::Span;
+use headway_shared::replay::{ReplayError, replay, travel};
+use headway_shared::time::{Span, Time};
 
 use crate::failure::Failure;
 use crate::look_back::{Questions, answer, time};
 use crate::options::Form;
-use crate::terminal;
+use crate::{source, terminal, timeline};
 
 /// What can be done with a run that this build cannot verify.
 const OTHER_VERSION: &str = "verify it with a build of that decision version; --state, --explain and \
@@ -41,10 +41,31 @@ pub(crate) struct Args {
     /// What is written to stdout; JSON holds the state if no question is asked
     #[arg(long, value_enum, default_value_t = Form::Table)]
     format: Form,
+    #[command(flatten)]
+    timeline: timeline::Options,
 }
 
 /// Runs the command.
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
+    let shown = timeline(args)?;
+    verify_or_answer(args)?;
+    terminal::beside(&shown, args.format == Form::Table)
+}
+
+/// Goes through the run for its timeline; gives it as text, empty where none is wanted.
+fn timeline(args: &Args) -> Result<String, Failure> {
+    if !args.timeline.is_wanted() {
+        return Ok(String::new());
+    }
+    let run = source::open_any(&args.record)?;
+    let wrong = |error| source::wrong(&args.record, &error);
+    let mut timeline = args.timeline.begin(&run.core().map_err(wrong)?)?;
+    let until = args.until.map(|until| Time::ZERO + until);
+    travel(run.as_ref(), until, &mut [&mut timeline]).map_err(wrong)?;
+    timeline.finish()
+}
+
+fn verify_or_answer(args: &Args) -> Result<(), Failure> {
     let Args { until, state, explain, why, .. } = *args;
     let asked = state || explain.is_some() || why.is_some();
     if asked || until.is_some() || args.format == Form::Json {

@@ -4,14 +4,19 @@ use std::fs::File;
 use std::io::BufWriter;
 use std::path::PathBuf;
 
+use headway_shared::action::Action;
+use headway_shared::core::Scheduler;
+use headway_shared::input::Input;
+use headway_shared::time::Time;
 use headway_sim::report::folder::Folder;
 use headway_sim::report::results::Kind;
-use headway_sim::sweep::Plan;
+use headway_sim::sweep::{Plan, Watcher};
 
 use crate::failure::Failure;
-use crate::options::{self, Loaded, Output, Overrides};
+use crate::options::{self, Format, Loaded, Output, Overrides};
 use crate::progress::Bar;
-use crate::{outcome, repeat, terminal};
+use crate::timeline::Timeline;
+use crate::{outcome, repeat, terminal, timeline};
 
 /// The name of the file that `--record` writes.
 const RECORD: &str = "run.record";
@@ -33,6 +38,8 @@ pub(crate) struct Args {
     #[arg(long)]
     record: bool,
     #[command(flatten)]
+    timeline: timeline::Options,
+    #[command(flatten)]
     overrides: Overrides,
     #[command(flatten)]
     output: Output,
@@ -52,13 +59,25 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
         true => Some(BufWriter::new(folder.create(RECORD).map_err(unwritable)?)),
         false => None,
     };
+    let core = Scheduler::new(plan.points()[0].scenario.config.clone());
+    let wanted = args.timeline.is_wanted();
+    let mut timeline = wanted.then(|| args.timeline.begin(&core)).transpose()?;
+    let mut see = timeline.as_mut().map(|timeline| {
+        move |now: Time, input: &Input, actions: &[Action], core: &Scheduler| {
+            timeline.observe(now, input, actions, core);
+        }
+    });
+    let watch = see.as_mut().map(|see| see as &mut Watcher<'_>);
     let bar = Bar::new(plan.runs());
-    let mut done = plan.run(args.output.threads(), record, &bar).map_err(Failure::broken)?;
+    let done = plan.run_watched(args.output.threads(), record, watch, &bar);
+    let mut done = done.map_err(Failure::broken)?;
     drop(bar);
+    let shown = timeline.map(Timeline::finish).transpose()?.unwrap_or_default();
     // The files come first: whoever closes the pipe early still has them.
     let wrote = outcome::save(folder, &to, &mut done.results, command(args))?;
     terminal::data(&outcome::text(&done.results, args.output.format)?)?;
-    terminal::note(&wrote);
+    terminal::beside(&shown, args.output.format == Format::Table)?;
+    terminal::remark(&wrote);
     outcome::judge(&done.trouble, &plan.outline(), &args.scenario, &args.overrides)
 }
 

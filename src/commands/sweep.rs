@@ -65,7 +65,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     // The files come first: whoever closes the pipe early still has them.
     let wrote = outcome::save(folder, &to, &mut done.results, repeat::sweep(&header.asked))?;
     terminal::data(&outcome::text(&done.results, args.output.format)?)?;
-    terminal::note(&wrote);
+    terminal::remark(&wrote);
     outcome::judge(&done.trouble, &header.outline, &args.scenario, &args.overrides)
 }
 
@@ -81,10 +81,10 @@ fn deal(
 ) -> Result<(), Failure> {
     let wrote = outcome::commit(folder, to)?;
     let (done, all) = (runs.len(), outline.runs());
-    terminal::note(&format!("{wrote}: shard {shard}, {done} of {all} runs"));
+    terminal::remark(&format!("{wrote}: shard {shard}, {done} of {all} runs"));
     let _ = outcome::judge(&outline.trouble(runs), outline, &args.scenario, &args.overrides);
     let all = quoted(&to.parent().unwrap_or(to).display().to_string());
-    terminal::note(&format!("to join it with the others: headway merge {all}"));
+    terminal::remark(&format!("to join it with the others: headway merge {all}"));
     Ok(())
 }
 
@@ -127,7 +127,7 @@ impl Work {
         // Only now: whoever is killed before leaves what it found.
         folder::remove_leftovers(to).map_err(unwritable)?;
         let all = header.shard.runs(header.outline.runs()).count();
-        terminal::note(&match done.len() {
+        terminal::remark(&match done.len() {
             0 => "nothing to go on with: the sweep begins".to_owned(),
             done => format!("goes on: {done} of {all} runs are there"),
         });

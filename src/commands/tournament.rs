@@ -67,7 +67,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
         Format::Json => format!("{:#}\n", results.document().map_err(Failure::broken)?),
         Format::Csv => results.table.to_text().map_err(Failure::broken)?,
     })?;
-    terminal::note(&wrote);
+    terminal::remark(&wrote);
     Ok(())
 }
 

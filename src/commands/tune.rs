@@ -80,7 +80,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
         Format::Json => format!("{:#}\n", results.document().map_err(Failure::broken)?),
         Format::Csv => results.candidates.to_text().map_err(Failure::broken)?,
     })?;
-    terminal::note(&wrote);
+    terminal::remark(&wrote);
     judge(&tuning)
 }
 

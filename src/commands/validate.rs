@@ -94,7 +94,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
         Format::Json => format!("{:#}\n", validation.document()),
         Format::Csv => validation.csv().to_text().map_err(Failure::broken)?,
     })?;
-    terminal::note(&wrote);
+    terminal::remark(&wrote);
     warn(&validation, &args.scenario);
     if validation.is_good() { Ok(()) } else { Err(Failure::Negative) }
 }

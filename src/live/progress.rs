@@ -1,6 +1,5 @@
 //! How a run is, in one line.
 
-use std::io::{self, IsTerminal};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -10,6 +9,7 @@ use headway_runtime::store::{self, Recent};
 use headway_sim::report::number;
 use indicatif::ProgressBar;
 
+use crate::progress::{self, Show};
 use crate::terminal;
 
 /// So many steps are "now".
@@ -18,7 +18,11 @@ const RECENT: u32 = 10;
 /// Shows how a run is, for as long as it is polled: a line that changes on a terminal, else a line
 /// now and then.
 pub(crate) async fn show(driver: DriverHandle, record: PathBuf, goal: Option<u64>) {
-    let lively = io::stderr().is_terminal();
+    if progress::is_quiet() {
+        return std::future::pending().await;
+    }
+    let lively = Show::now() == Show::Bar;
+    let first = driver.status();
     let bar = lively.then(ProgressBar::new_spinner);
     let pause = Duration::from_millis(if lively { 500 } else { 10_000 });
     loop {
@@ -27,12 +31,27 @@ pub(crate) async fn show(driver: DriverHandle, record: PathBuf, goal: Option<u64
         // The next look may go better.
         let recent = tokio::task::spawn_blocking(move || store::recent(&record, RECENT)).await;
         let recent = recent.ok().and_then(Result::ok).flatten();
-        let text = line(&driver.status(), recent, goal);
+        let status = driver.status();
+        let text = line(&status, recent, goal) + &time_left(&first, &status, goal);
         match &bar {
             Some(bar) => bar.set_message(text),
             None => terminal::note(&text),
         }
     }
+}
+
+/// The time that is left to the goal, at the rate of the steps since `first`.
+fn time_left(first: &Status, status: &Status, goal: Option<u64>) -> String {
+    let steps = status.ledger.steps.saturating_sub(first.ledger.steps);
+    let Some(rest) = goal.map(|goal| goal.saturating_sub(status.ledger.steps)) else {
+        return String::new();
+    };
+    if steps == 0 {
+        return String::new();
+    }
+    let per_step = status.now.since(first.now).as_secs_f64() / steps as f64;
+    let left = Duration::try_from_secs_f64(per_step * rest as f64).unwrap_or(Duration::MAX);
+    format!(" | {:.1} steps/min, {} left", 60.0 / per_step.max(1e-9), progress::left(left))
 }
 
 fn line(status: &Status, recent: Option<Recent>, goal: Option<u64>) -> String {
@@ -64,7 +83,7 @@ mod tests {
     fn a_line_says_how_learning_goes() {
         let recent =
             Recent { reward: 0.419, staleness: 1.96, staleness_max: 4, tokens_per_sec: 1234.4 };
-        let status = Status {
+        let mut status = Status {
             now: Default::default(),
             learner: Default::default(),
             gauges: Default::default(),
@@ -86,5 +105,11 @@ mod tests {
             "step 0/400 | reward 0.42 | staleness 2.0, max 4 | 503: 0, 429: 0 | 1,234 tokens/s"
         );
         assert_eq!(line(&status, None, None), "step 0 | 503: 0, 429: 0 | waits for turns");
+        let first = status.clone();
+        assert_eq!(time_left(&first, &status, Some(400)), "");
+        status.now = headway_runtime::shared::time::Time::from_secs(30);
+        status.ledger.steps = 10;
+        assert_eq!(time_left(&first, &status, Some(400)), " | 20.0 steps/min, 19m 30s left");
+        assert_eq!(time_left(&first, &status, None), "");
     }
 }

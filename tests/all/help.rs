@@ -15,7 +15,7 @@ fn every_command_explains_its_options() {
         "--replications",
     ];
     let options: &[(&str, &[&str], &[&str])] = &[
-        ("simulate", &shared, &["--record", "--replication "]),
+        ("simulate", &shared, &["--record", "--replication ", "--trace", "--timeline"]),
         ("sweep", &shared, &["--over", "0..16", "cases", "--shard", "K/N", "auto", "--resume"]),
         ("merge", &["--format", "--out"], &["<DIR>"]),
         ("compare", &shared, &["--set-a", "--set-b", "--case-a", "--case-b"]),
@@ -34,7 +34,20 @@ fn every_command_explains_its_options() {
         ),
         ("guard", &["--format"], &["<TUNED|CONFIG>", "<RUN>", "--patience", "1: the run left"]),
         ("run", &["--config", "--settings", "--set"], &["--record", "--durability", "HEADWAY_LOG"]),
-        ("replay", &["--format"], &["<RECORD>", "--until", "--state", "--explain", "--why", "90s"]),
+        (
+            "replay",
+            &["--format"],
+            &[
+                "<RECORD>",
+                "--trace",
+                "--timeline",
+                "--until",
+                "--state",
+                "--explain",
+                "--why",
+                "90s",
+            ],
+        ),
         (
             "validate",
             &["--set", "--seed", "--format", "--out", "--jobs", "--replications"],
@@ -46,6 +59,11 @@ fn every_command_explains_its_options() {
             &["[SCENARIO|RECORD]", "--results", "--bless", "--tolerance", "--junit", "github"],
         ),
         ("torture", &["--jobs", "--out"], &["--seeds", "--first", "--inputs", "1: a seed broke"]),
+        ("describe", &["--set", "--config", "--settings", "--format"], &["--run", "markdown"]),
+        ("init", &[], &["--from", "--kind", "--rule", "--force", "--yes"]),
+        ("schema", &["--out"], &["config", "settings", "scenario", "tuned"]),
+        ("completions", &[], &["bash", "zsh"]),
+        ("man", &[], &["<DIR>"]),
         ("diagnose", &["--format"], &["<RUN|DIR>", "1: a cause was found"]),
         ("import", &[], &["azure-llm", "mooncake", "openclaw", "verl", "slime", "areal"]),
         ("export", &[], &["tensorboard", "csv"]),
@@ -59,6 +77,7 @@ fn every_command_explains_its_options() {
         for option in shared.iter().chain(*own) {
             assert!(help.contains(option), "{command} --help does not mention {option}:\n{help}");
         }
+        assert!(help.contains("--quiet"), "{command} --help does not mention --quiet:\n{help}");
         assert!(help.lines().all(|line| line.chars().count() <= 100), "{command} --help is wide");
     }
 }

@@ -3,6 +3,8 @@
 use std::cell::RefCell;
 use std::fmt;
 
+use super::asked::{Asked, Notes};
+
 /// One of the texts of a [`Sources`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SourceId {
@@ -205,9 +207,25 @@ impl Diagnostic {
 pub struct Findings {
     items: RefCell<Vec<Diagnostic>>,
     secrets: RefCell<Vec<Origin>>,
+    notes: Notes,
 }
 
 impl Findings {
+    /// From now on, what readers ask for is written down.
+    pub fn note_asked(&self) {
+        self.notes.begin();
+    }
+
+    /// What they have asked for since.
+    #[must_use]
+    pub fn take_asked(&self) -> Vec<Asked> {
+        self.notes.take()
+    }
+
+    pub(super) const fn notes(&self) -> &Notes {
+        &self.notes
+    }
+
     /// Adds one.
     pub fn push(&self, diagnostic: Diagnostic) {
         self.items.borrow_mut().push(diagnostic);

@@ -1,5 +1,6 @@
 //! The reference of every key of the scheduling sections.
 
+mod commented;
 mod field;
 mod reference;
 mod table;
@@ -7,6 +8,7 @@ mod write;
 
 use std::fmt;
 
+pub use commented::commented_toml;
 pub use field::Described;
 pub use reference::reference;
 pub use write::{sections_toml, spelled_out};

@@ -2,6 +2,7 @@
 
 use std::ops::RangeInclusive;
 
+use super::asked::{Asked, Shape};
 use super::choices::Choice;
 use super::diagnostic::{Diagnostic, Findings, Origin};
 use super::node::{Entry, Node, Table, Value};
@@ -50,7 +51,7 @@ impl<'a> Reader<'a> {
 
     /// The value of a key as it was written; for what the typed getters do not cover.
     pub fn node(&mut self, key: &'static str) -> Option<&'a Node> {
-        self.entry(key).map(|entry| &entry.node)
+        self.entry(key, || Shape::Any).map(|entry| &entry.node)
     }
 
     /// Reports an error at a key's value (at the table, where the key is absent).
@@ -72,7 +73,8 @@ impl<'a> Reader<'a> {
 
     /// Reports the key as missing, if it is. `example` is a value that could be given.
     pub fn require(&mut self, key: &'static str, example: &str) -> bool {
-        let there = self.entry(key).is_some();
+        let there = self.entry(key, || Shape::Any).is_some();
+        self.findings.notes().note(&self.path, |path| Asked::Required { path, key });
         if !there {
             let place = if self.path.is_empty() { "the file" } else { &self.path };
             let help = format!("add {}", self.origin.source.assignment(key, example));
@@ -91,7 +93,8 @@ impl<'a> Reader<'a> {
 
     /// A whole number.
     pub fn u64(&mut self, key: &'static str, default: u64, range: RangeInclusive<u64>) -> u64 {
-        let Some(entry) = self.entry(key) else { return default };
+        let shape = || Shape::Whole(*range.start(), *range.end());
+        let Some(entry) = self.entry(key, shape) else { return default };
         let Value::Integer(number) = entry.node.value else {
             self.wrong_type(entry, "a whole number", &default.to_string());
             return default;
@@ -125,7 +128,7 @@ impl<'a> Reader<'a> {
 
     /// Two numbers in a list, each of a range; `None` where the key is absent.
     pub fn pair(&mut self, key: &'static str, range: RangeInclusive<f64>) -> Option<[f64; 2]> {
-        let entry = self.entry(key)?;
+        let entry = self.entry(key, || Shape::Pair(*range.start(), *range.end()))?;
         let number = |node: &Node| match node.value {
             Value::Integer(number) => Some(number as f64),
             Value::Float(number) => Some(number),
@@ -151,7 +154,7 @@ impl<'a> Reader<'a> {
 
     /// `true` or `false`.
     pub fn boolean(&mut self, key: &'static str, default: bool) -> bool {
-        let Some(entry) = self.entry(key) else { return default };
+        let Some(entry) = self.entry(key, || Shape::Boolean) else { return default };
         if let Value::Boolean(value) = entry.node.value {
             return value;
         }
@@ -161,7 +164,7 @@ impl<'a> Reader<'a> {
 
     /// Text.
     pub fn string(&mut self, key: &'static str, default: &str) -> String {
-        let Some(entry) = self.entry(key) else { return default.to_owned() };
+        let Some(entry) = self.entry(key, || Shape::Text) else { return default.to_owned() };
         if let Value::Text(text) = &entry.node.value {
             return text.clone();
         }
@@ -171,7 +174,8 @@ impl<'a> Reader<'a> {
 
     /// One of a few words.
     pub fn choice<T: Choice>(&mut self, key: &'static str, default: T) -> T {
-        let Some(entry) = self.entry(key) else { return default };
+        let words = || Shape::Words(T::ALL.iter().map(|(word, _)| *word).collect());
+        let Some(entry) = self.entry(key, words) else { return default };
         let Value::Text(text) = &entry.node.value else {
             self.wrong_type(entry, "text", &format!("{:?}", default.word()));
             return default;
@@ -190,7 +194,7 @@ impl<'a> Reader<'a> {
 
     /// A list of texts; empty where the key is absent.
     pub fn strings(&mut self, key: &'static str) -> Vec<String> {
-        let Some(entry) = self.entry(key) else { return Vec::new() };
+        let Some(entry) = self.entry(key, || Shape::Texts) else { return Vec::new() };
         let Value::List(items) = &entry.node.value else {
             self.wrong_type(entry, "a list of texts", "[\"...\"]");
             return Vec::new();
@@ -218,7 +222,7 @@ impl<'a> Reader<'a> {
 
     /// A table within this one, if it is there.
     pub fn optional_table(&mut self, key: &'static str) -> Option<Reader<'a>> {
-        let entry = self.entry(key)?;
+        let entry = self.entry(key, || Shape::Table)?;
         let child = self.child(&entry.node, entry.key_origin, self.path_of(key));
         if child.is_none() {
             self.wrong_type(entry, "a table", "{ ... }");
@@ -228,7 +232,7 @@ impl<'a> Reader<'a> {
 
     /// A list of tables; empty where the key is absent.
     pub fn tables(&mut self, key: &'static str) -> Vec<Reader<'a>> {
-        let Some(entry) = self.entry(key) else { return Vec::new() };
+        let Some(entry) = self.entry(key, || Shape::Tables) else { return Vec::new() };
         let Value::List(items) = &entry.node.value else {
             self.wrong_type(entry, "a list of tables", "[{ ... }]");
             return Vec::new();
@@ -246,6 +250,7 @@ impl<'a> Reader<'a> {
 
     /// Reports the keys that nothing asked for, each with the nearest one that exists.
     pub fn finish(self) {
+        self.findings.notes().note(&self.path, |path| Asked::Finished { path });
         for entry in self.table.entries() {
             if self.asked.iter().any(|asked| *asked == entry.key) {
                 continue;
@@ -262,7 +267,18 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn entry(&mut self, key: &'static str) -> Option<&'a Entry> {
+    /// Says that the table at `key` has a form that other keys have, too: see [`Shape::Form`].
+    pub fn form(&self, key: &'static str, form: &'static str) {
+        self.note(key, || Shape::Form(form));
+    }
+
+    fn note(&self, key: &'static str, shape: impl FnOnce() -> Shape) {
+        let asked = |path| Asked::Key { path, key, shape: shape() };
+        self.findings.notes().note(&self.path, asked);
+    }
+
+    fn entry(&mut self, key: &'static str, shape: impl FnOnce() -> Shape) -> Option<&'a Entry> {
+        self.note(key, shape);
         if !self.asked.contains(&key) {
             self.asked.push(key);
         }
@@ -284,7 +300,7 @@ impl<'a> Reader<'a> {
         example: f64,
         range: RangeInclusive<f64>,
     ) -> Option<f64> {
-        let entry = self.entry(key)?;
+        let entry = self.entry(key, || Shape::Number(*range.start(), *range.end()))?;
         let number = match entry.node.value {
             Value::Integer(number) => number as f64,
             Value::Float(number) if number.is_finite() => number,

@@ -120,7 +120,7 @@ pub fn load_guarded(
     let guard = GuardSettings::read(&mut root, &config);
     if others {
         // Asked for, so that they are known.
-        for section in SECTIONS {
+        for section in SECTIONS.into_iter().chain(["$schema"]) {
             let _ = root.node(section);
         }
     }
@@ -142,6 +142,8 @@ pub fn has_settings(root: &Table) -> bool {
 /// Takes the settings out of a document; its other sections are left to the caller, who then calls
 /// [`check_sections`]. `config` is what its scheduling sections say.
 pub fn parse_settings(root: &mut Reader<'_>, config: &Config) -> Settings {
+    // Names the file's schema for editors.
+    let _ = root.string("$schema", "");
     let pauses = config.policy_serving.sync_mode.pauses();
     let asked = config.reward_judging.rule.is_empty();
     let mut api = root.table("api");

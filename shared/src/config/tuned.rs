@@ -7,6 +7,8 @@
 mod read;
 mod write;
 
+pub(super) use read::probe;
+
 use super::diagnostic::Diagnostics;
 use super::envelope::Envelope;
 use super::sections::Config;

@@ -63,6 +63,14 @@ impl Unit {
         }
     }
 
+    /// What the schema calls a distribution of it.
+    const fn form(self) -> &'static str {
+        match self {
+            Self::Seconds => "distribution of seconds",
+            Self::Count => "distribution of numbers",
+        }
+    }
+
     const fn example(self) -> &'static str {
         match self {
             Self::Seconds => "{ kind = \"constant\", sec = 2 }",
@@ -94,6 +102,7 @@ pub(super) fn optional(
     columns: &mut Columns<'_>,
 ) -> Distribution {
     let fallback = constant(default);
+    reader.form(key, unit.form());
     let Some(mut table) = reader.optional_table(key) else { return fallback };
     let Some(kind) = kind_of(&mut table) else { return fallback };
     let law = match read(&mut table, kind, unit, columns) {

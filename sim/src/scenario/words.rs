@@ -5,7 +5,7 @@ macro_rules! words {
     ($(#[$doc:meta])* $name:ident { $($variant:ident = $word:literal, $about:literal;)* }) => {
         $(#[$doc])*
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-        enum $name { $(#[doc = $about] $variant,)* }
+        pub(super) enum $name { $(#[doc = $about] $variant,)* }
 
         impl headway_shared::config::Choice for $name {
             const ALL: &'static [(&'static str, Self)] = &[$(($word, Self::$variant),)*];

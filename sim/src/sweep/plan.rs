@@ -1,12 +1,16 @@
 //! What a sweep runs, and what comes of it.
 
+use std::cell::Cell;
 use std::io::Write;
 use std::ops::Range;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use headway_shared::action::Action;
 use headway_shared::config::Diagnostics;
-use headway_shared::time::Span;
+use headway_shared::core::Scheduler;
+use headway_shared::input::Input;
+use headway_shared::time::{Span, Time};
 
 use super::contribution::Contribution;
 use super::outline::{Outline, OutlinedPoint};
@@ -48,6 +52,15 @@ impl Planned {
     }
 }
 
+/// Who watches a run beside its observer, from the thread that it runs on.
+pub type Watcher<'a> = dyn FnMut(Time, &Input, &[Action], &Scheduler) + Send + 'a;
+
+/// Who sees the first run, beside its observer.
+struct First<'a, W> {
+    record: Option<W>,
+    watch: Option<&'a mut Watcher<'a>>,
+}
+
 /// Keeps what a run gave, which is named by its number.
 pub type Keep<'a> = dyn Fn(usize, &Contribution) -> std::io::Result<()> + Sync + 'a;
 
@@ -75,6 +88,10 @@ pub struct Misfit {
 pub trait Progress: Sync {
     /// So many more runs are to come: what nobody knew when the first began.
     fn more(&self, _runs: usize) {}
+
+    /// A run that has not ended is further by so many thousandths of it. What was told of a run is
+    /// taken back before it [ends](Self::run_ended).
+    fn moved(&self, _thousandths: i32) {}
 
     /// One more run has ended.
     fn run_ended(&self);
@@ -199,8 +216,23 @@ impl Plan {
         record: Option<W>,
         progress: &dyn Progress,
     ) -> Result<Outcome, RunError> {
+        self.run_watched(jobs, record, None, progress)
+    }
+
+    /// The same; `watch` sees what the observer of that run's metrics sees.
+    ///
+    /// # Errors
+    /// As [`run`](Self::run).
+    pub fn run_watched<'a, W: Write + Send>(
+        &self,
+        jobs: usize,
+        record: Option<W>,
+        watch: Option<&'a mut Watcher<'a>>,
+        progress: &dyn Progress,
+    ) -> Result<Outcome, RunError> {
         let all: Vec<usize> = (0..self.runs()).collect();
-        let runs = self.run_these(&all, jobs, record, &|_, _| Ok(()), progress)?;
+        let first = First { record, watch };
+        let runs = self.run_these(&all, jobs, first, &|_, _| Ok(()), progress)?;
         Ok(self.outline().collect(runs))
     }
 
@@ -216,27 +248,43 @@ impl Plan {
         keep: &Keep<'_>,
         progress: &dyn Progress,
     ) -> Result<Vec<Contribution>, RunError> {
-        self.run_these(runs, jobs, None::<std::io::Empty>, keep, progress)
+        let first = First { record: None::<std::io::Empty>, watch: None };
+        self.run_these(runs, jobs, first, keep, progress)
     }
 
     fn run_these<W: Write + Send>(
         &self,
         runs: &[usize],
         jobs: usize,
-        record: Option<W>,
+        first: First<'_, W>,
         keep: &Keep<'_>,
         progress: &dyn Progress,
     ) -> Result<Vec<Contribution>, RunError> {
-        let record = Mutex::new(record);
+        let first = Mutex::new(Some(first));
         let given_up = AtomicBool::new(false);
         let work = |place: usize, _| {
             let run = runs[place];
             let point = run / self.replications.len();
             let replication = self.replications.start + (run % self.replications.len()) as u32;
             // A thread that panicked ends the sweep before its lock is asked for again.
-            let mut record = (run == 0).then(|| record.lock().ok()?.take()).flatten();
+            let first = (run == 0).then(|| first.lock().ok()?.take()).flatten();
+            let (mut record, mut watch) =
+                first.map_or((None, None), |first| (first.record, first.watch));
+            let is_watched = watch.is_some();
+            let mut see = |now: Time, input: &Input, actions: &[Action], core: &Scheduler| {
+                if let Some(watch) = &mut watch {
+                    watch(now, input, actions, core);
+                }
+            };
+            let told = Cell::new(0);
+            let moved = |thousandths: i32| {
+                told.set(told.get() + thousandths);
+                progress.moved(thousandths);
+            };
             let options = RunOptions {
                 record: record.as_mut().map(|out| out as &mut dyn Write),
+                watch: is_watched.then_some(&mut see),
+                progress: Some(&moved),
                 series_interval: if replication == 0 { SERIES_INTERVAL } else { Span::ZERO },
                 ..RunOptions::default()
             };
@@ -245,6 +293,7 @@ impl Plan {
                 return Ok(None);
             }
             let caught = caught(|| simulate(&self.points[point].scenario, replication, options));
+            progress.moved(-told.get());
             let done = Contribution::of(caught).map_err(RunError::Record).and_then(|done| {
                 keep(run, &done).map_err(RunError::Keep)?;
                 Ok(Some(done))

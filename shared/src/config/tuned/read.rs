@@ -54,6 +54,12 @@ pub(super) fn load(name: &str, text: &str) -> Result<(Tuned, Diagnostics), Diagn
     document.finish().map(|warnings| (tuned, warnings))
 }
 
+/// Asks a document for all that a tuned file has.
+pub(crate) fn probe(root: &mut Reader<'_>) {
+    let _ = head(root.table("tuned"));
+    let _ = parse_sections(root);
+}
+
 /// A file of another kind: one finding, not one for each key that it lacks.
 fn foreign(document: &Document) -> Option<Diagnostic> {
     let root = &document.root;

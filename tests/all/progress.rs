@@ -1,0 +1,45 @@
+//! What commands say on stderr while they work, and when they are asked to be quiet.
+
+use crate::all::support::{headway, run, small, stderr};
+
+#[test]
+fn a_pipe_gets_no_control_characters_and_a_log_of_ci_no_line_for_what_is_short() {
+    let dir = tempfile::tempdir().unwrap();
+    let small = small();
+    for args in [
+        &["simulate", small.to_str().unwrap()][..],
+        &["sweep", small.to_str().unwrap(), "--replications", "2"],
+        &["torture", "--seeds", "3", "--inputs", "300"],
+    ] {
+        for ci in [None, Some("true")] {
+            let mut command = headway(dir.path());
+            command.args(args).env("TERM", "xterm-256color").envs(ci.map(|ci| ("CI", ci)));
+            let output = command.output().unwrap();
+            let said = stderr(&output);
+            assert!(output.status.success(), "{said}");
+            assert!(!said.contains(['\u{1b}', '\r']), "{args:?}: {said:?}");
+            assert!(!said.contains(" left"), "{args:?}: {said}");
+        }
+    }
+}
+
+#[test]
+fn quiet_hides_what_went_well_and_nothing_else() {
+    let dir = tempfile::tempdir().unwrap();
+    let small = small();
+    let small = small.to_str().unwrap();
+    let loud = run(dir.path(), &["simulate", small]);
+    assert!(stderr(&loud).starts_with("wrote "), "{}", stderr(&loud));
+    let quiet = run(dir.path(), &["simulate", small, "--quiet"]);
+    assert_eq!(stderr(&quiet), "");
+    assert_eq!(quiet.stdout, loud.stdout);
+    let before = run(dir.path(), &["-q", "simulate", small]);
+    assert_eq!(stderr(&before), "");
+    // A warning is not what went well.
+    let set = ["simulate", small, "--quiet", "--set", "policy_training.correction=none"];
+    let warned = run(dir.path(), &set);
+    assert!(stderr(&warned).contains("warning: "), "{}", stderr(&warned));
+    let wrong = run(dir.path(), &["simulate", "nowhere.toml", "--quiet"]);
+    assert_eq!(wrong.status.code(), Some(2));
+    assert!(stderr(&wrong).contains("cannot be read"), "{}", stderr(&wrong));
+}
