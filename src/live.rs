@@ -39,6 +39,7 @@ pub(crate) async fn run(args: &Args, live: Live) -> Result<(), Failure> {
     let settings = &settings;
     let variable = |name: &str| env::var(name).ok();
     let judge = judge::of(&config, settings, variable).map_err(Failure::input)?;
+    let (admin_token, dashboard) = operators(args)?;
     let (host, port) = (config.policy_serving.host.clone(), config.policy_serving.port);
     let listening = gateway::listen(&host, port).await;
     let (listener, address) = listening.map_err(|error| {
@@ -70,8 +71,9 @@ pub(crate) async fn run(args: &Args, live: Live) -> Result<(), Failure> {
     let (mut driver, run) = started.map_err(|error| unusable(&error))?;
     let options = gateway::Options {
         api_key: api_key(),
-        admin_token: secret(ADMIN_TOKEN),
+        admin_token,
         training,
+        dashboard,
         max_tokens,
         ..gateway::Options::default()
     };
@@ -82,6 +84,9 @@ pub(crate) async fn run(args: &Args, live: Live) -> Result<(), Failure> {
     let router = gateway::router(driver.clone(), tokenizer, options);
     let served = gateway::Serving::start(listener, router);
     log::line(&format!("serving at http://{address}/v1, recording to {}", args.record.display()));
+    if args.dashboard {
+        log::line(&format!("the dashboard is at http://{address}/dashboard"));
+    }
     #[cfg(feature = "torch")]
     let playing = playing::play(args, &config, address)?;
     let shown = tokio::spawn(progress::show(driver.clone(), args.record.clone(), args.steps));
@@ -104,6 +109,18 @@ pub(crate) async fn run(args: &Args, live: Live) -> Result<(), Failure> {
         log::line(&steps::write(&args.record, out)?);
     }
     ended.map_err(Failure::broken)
+}
+
+/// What operators need, and what they see.
+fn operators(args: &Args) -> Result<(Option<Secret>, Option<gateway::Dashboard>), Failure> {
+    let token = secret(ADMIN_TOKEN);
+    if args.dashboard && token.is_none() {
+        return Err(Failure::input(format!(
+            "--dashboard shows the run to whoever has the admin token, and {ADMIN_TOKEN} is not set\n\
+             help: export {ADMIN_TOKEN}=$(openssl rand -hex 16)"
+        )));
+    }
+    Ok((token, args.dashboard.then(|| gateway::Dashboard::new(args.record.clone()))))
 }
 
 /// The key that the gateway of this machine wants, if it wants one.

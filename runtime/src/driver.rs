@@ -66,7 +66,7 @@ use turn::{Payload, Turn};
 
 pub use handle::DriverHandle;
 pub use kept::Kept;
-pub use message::{Answer, Arrival, Status, TurnEvent};
+pub use message::{Answer, Arrival, Look, Status, TurnEvent};
 pub use narrator::{LOGPROB_DIFF, StepSummary};
 pub use reconfigure::{InForce, Reconfigured};
 pub use recovery::Recovery;

@@ -1,17 +1,22 @@
-//! The HTTP server in front of the driver: OpenAI's chat completions, with the headers and fields
-//! that agents of OpenClaw-RL send.
+//! The HTTP server in front of the driver: OpenAI's chat completions and Anthropic's messages, with
+//! the headers and fields that agents of OpenClaw-RL send.
 //!
 //! It decides nothing: a request becomes an input, and is answered as the core says. Who leaves is
 //! told to the driver. Neither keys nor prompts are ever logged.
 
 mod admin;
-mod answer;
+mod ask;
+mod calls;
 mod chat;
+mod conversation;
+mod dashboard;
 mod error;
+mod messages;
 mod metrics;
 mod openapi;
 mod request;
-mod stream;
+mod sse;
+mod stamp;
 mod text;
 mod training;
 
@@ -36,6 +41,8 @@ use crate::tokenizer::Tokenizer;
 use crate::trainer::external::Desk;
 use error::ApiError;
 
+pub use dashboard::Dashboard;
+
 /// How the gateway answers.
 #[derive(Clone, Debug)]
 pub struct Options {
@@ -47,6 +54,8 @@ pub struct Options {
     pub admin_token: Option<Secret>,
     /// Where an external trainer pulls its batches; `None`: there is none.
     pub training: Option<Training>,
+    /// The page that shows the run; `None`, or without an admin token: there is none.
+    pub dashboard: Option<Dashboard>,
     /// The longest body, in bytes.
     pub max_body: usize,
     /// The longest answer, in tokens, also where a request asks for more or does not say.
@@ -69,6 +78,7 @@ impl Default for Options {
             api_key: None,
             admin_token: None,
             training: None,
+            dashboard: None,
             max_body: 8 << 20,
             max_tokens: 4096,
         }
@@ -82,21 +92,36 @@ pub(crate) struct Gate {
     pub(crate) options: Options,
 }
 
+/// What a run may have or not.
+#[derive(Clone, Copy, Debug, Default)]
+struct Has {
+    admin: bool,
+    trainer: bool,
+    dashboard: bool,
+    /// Tools can be offered to the policy.
+    tools: bool,
+}
+
 /// Paths with what answers there.
 struct Routes(Vec<(&'static str, MethodRouter<Arc<Gate>>)>);
 
 /// The routes of a run, all of which `/openapi.json` describes.
-fn routes(has_admin: bool, has_trainer: bool) -> Routes {
-    let described = async move || Json(openapi::description(has_admin, has_trainer));
+fn routes(has: Has) -> Routes {
+    let described = async move || Json(openapi::description(has));
     let mut routes = vec![
         ("/v1/chat/completions", post(chat::completions)),
+        ("/v1/messages", post(messages::create).fallback(messages::wrong_method)),
+        (
+            "/v1/messages/count_tokens",
+            post(messages::count_tokens).fallback(messages::wrong_method),
+        ),
         ("/v1/models", get(models)),
         ("/healthz", get(healthz)),
         ("/readyz", get(readyz)),
         ("/metrics", get(metrics::metrics)),
         ("/openapi.json", get(described)),
     ];
-    if has_admin {
+    if has.admin {
         routes.extend([
             ("/admin/state", get(admin::state)),
             ("/admin/ledger", get(admin::ledger)),
@@ -107,7 +132,7 @@ fn routes(has_admin: bool, has_trainer: bool) -> Routes {
             ("/admin/resume", post(admin::resume)),
         ]);
     }
-    if has_trainer {
+    if has.trainer {
         routes.extend([
             ("/trainer/pull", post(training::pull)),
             ("/trainer/heartbeat", post(training::heartbeat)),
@@ -116,13 +141,27 @@ fn routes(has_admin: bool, has_trainer: bool) -> Routes {
             ("/trainer/state", get(training::state)),
         ]);
     }
+    if has.dashboard {
+        routes.extend([
+            ("/dashboard", get(dashboard::page)),
+            ("/dashboard/style.css", get(dashboard::style)),
+            ("/dashboard/script.js", get(dashboard::script)),
+            ("/dashboard/events", get(dashboard::events)),
+        ]);
+    }
     Routes(routes)
 }
 
 /// What answers requests.
 pub fn router(driver: DriverHandle, tokenizer: Arc<dyn Tokenizer>, options: Options) -> Router {
     let max_body = options.max_body;
-    let Routes(routes) = routes(options.admin_token.is_some(), options.training.is_some());
+    let has = Has {
+        admin: options.admin_token.is_some(),
+        trainer: options.training.is_some(),
+        dashboard: options.dashboard.is_some() && options.admin_token.is_some(),
+        tools: tokenizer.takes_tools().is_ok(),
+    };
+    let Routes(routes) = routes(has);
     routes
         .into_iter()
         .fold(Router::new(), |router, (path, methods)| router.route(path, methods))
@@ -186,6 +225,18 @@ impl Gate {
     /// The caller may use the API.
     fn admit(&self, headers: &HeaderMap) -> Result<(), ApiError> {
         check(self.options.api_key.as_ref(), headers)
+    }
+
+    /// The caller may use the API; the key may stand where Anthropic's clients have it, too.
+    fn admit_either(&self, headers: &HeaderMap) -> Result<(), ApiError> {
+        let given = headers.get("x-api-key").and_then(|value| value.to_str().ok());
+        match (&self.options.api_key, given) {
+            (Some(key), Some(given)) if key.is(given.trim()) => Ok(()),
+            (Some(_), Some(_)) if !headers.contains_key(header::AUTHORIZATION) => {
+                Err(ApiError::unauthorized("invalid api key"))
+            }
+            _ => self.admit(headers),
+        }
     }
 
     /// The caller may operate the run.

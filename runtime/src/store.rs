@@ -35,7 +35,7 @@ pub use read::{LiveSample, StoredInput, StoredSnapshot};
 pub use replay::{is_database, replay, replay_stretches};
 pub use rows::{Question, Row};
 pub use source::RecordedRun;
-pub use steps::{Recent, StepRow, count_sessions, recent, steps};
+pub use steps::{PastStep, Recent, StepRow, count_sessions, past_steps, recent, steps};
 pub use stretch::Stretch;
 pub use writer::{Batch, Keep, Said, Writer};
 

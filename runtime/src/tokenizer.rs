@@ -2,9 +2,13 @@
 
 mod hugging_face;
 mod symbols;
+mod tools;
+
+use serde_json::Value;
 
 pub use hugging_face::{HuggingFace, TokenizerError};
 pub use symbols::Symbols;
+pub use tools::{CALL, CALL_END, Entry, NoTools, ToolCall};
 
 /// One message of a conversation.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -23,6 +27,28 @@ pub trait Tokenizer: Send + Sync + 'static {
     /// # Errors
     /// [`PromptError`]: the model has no form for such a conversation.
     fn prompt(&self, messages: &[Message]) -> Result<Vec<u32>, PromptError>;
+
+    /// Whether tools can be offered: the model's template renders them, and its calls can be read.
+    ///
+    /// # Errors
+    /// [`NoTools`]: why not.
+    fn takes_tools(&self) -> Result<(), NoTools> {
+        Err(NoTools::NotRendered)
+    }
+
+    /// The prompt of the next turn of a conversation with tools, each as OpenAI's API has it. Only
+    /// where it [takes tools](Self::takes_tools).
+    ///
+    /// # Errors
+    /// [`PromptError`]: the model has no form for such a conversation.
+    fn prompt_with_tools(
+        &self,
+        entries: &[Entry],
+        tools: &[Value],
+    ) -> Result<Vec<u32>, PromptError> {
+        let _ = (entries, tools);
+        Err(PromptError(NoTools::NotRendered.to_string()))
+    }
 
     /// The ids of a text, for stop sequences.
     fn encode(&self, text: &str) -> Vec<u32>;

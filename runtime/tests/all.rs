@@ -20,6 +20,7 @@ mod all {
 
     mod adaptive;
     mod admin;
+    mod anthropic_client;
     mod chat;
     mod checks;
     mod crash;
@@ -27,6 +28,7 @@ mod all {
     mod damage;
     mod damage_to_files;
     mod damage_to_requests;
+    mod dashboard;
     mod defects;
     mod doctor;
     mod environment;
@@ -41,6 +43,7 @@ mod all {
     #[cfg(feature = "torch")]
     mod learning_live;
     mod logs;
+    mod messages;
     mod openai_client;
     mod operator;
     mod record;

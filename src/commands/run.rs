@@ -69,6 +69,9 @@ pub(crate) struct Args {
     /// Folder for steps.csv and its plots, written when the run ends
     #[arg(long, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,
+    /// Show the run at /dashboard to whoever has the admin token
+    #[arg(long)]
+    pub(crate) dashboard: bool,
     /// How much is written to stderr: off, error, warn, info, debug or trace [default: the
     /// variable HEADWAY_LOG, else info]
     #[arg(long, value_name = "LEVEL")]

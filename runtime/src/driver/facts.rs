@@ -6,7 +6,7 @@ use headway_shared::time::Time;
 
 use super::Driver;
 use super::measured::measured;
-use super::message::{Arrival, Completion, TurnEvent, Wish};
+use super::message::{Arrival, Completion, Look, TurnEvent, Wish};
 use super::narrator::Note;
 use super::turn::Turn;
 use crate::engine::{EngineCommand, EngineEvent, Token, segments};
@@ -46,6 +46,13 @@ impl Driver {
             Wish::Summary(asker) => {
                 let summary = self.observer.summary(self.clock.now(), &self.scheduler);
                 let _ = asker.send(summary);
+            }
+            Wish::Look(asker) => {
+                let _ = asker.send(Look {
+                    summary: self.observer.summary(self.clock.now(), &self.scheduler),
+                    state: self.scheduler.state(),
+                    steps: self.narrator.steps().iter().cloned().collect(),
+                });
             }
             Wish::Steps(asker) => {
                 let _ = asker.send(self.narrator.steps().iter().cloned().collect());

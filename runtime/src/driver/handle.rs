@@ -10,7 +10,7 @@ use headway_shared::metrics::Summary;
 use headway_shared::time::Span;
 use tokio::sync::{mpsc, oneshot, watch};
 
-use super::message::{Arrival, Status, Wish};
+use super::message::{Arrival, Look, Status, Wish};
 use super::narrator::StepSummary;
 
 /// Asks things of the driver. Cheap to clone. What cannot be asked because the run is over is
@@ -56,6 +56,13 @@ impl DriverHandle {
     pub async fn summary(&self) -> Option<Summary> {
         let (asker, reply) = oneshot::channel();
         self.wishes.send(Wish::Summary(asker)).await.ok()?;
+        reply.await.ok()
+    }
+
+    /// The run as people look at it, now.
+    pub async fn look(&self) -> Option<Look> {
+        let (asker, reply) = oneshot::channel();
+        self.wishes.send(Wish::Look(asker)).await.ok()?;
         reply.await.ok()
     }
 

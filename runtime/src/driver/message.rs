@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use headway_shared::action::{OperatorReply, Refusal, Reply};
-use headway_shared::core::{BoundMove, Gauges, Ledger};
+use headway_shared::core::{BoundMove, Gauges, Ledger, State};
 use headway_shared::guard::Found;
 use headway_shared::id::{ReplicaId, RequestId, SampleId, VoteId};
 use headway_shared::input::{Finish, Operator, TurnType};
@@ -92,10 +92,23 @@ pub(crate) enum Wish {
     InForce(oneshot::Sender<InForce>),
     /// Someone wants the metrics.
     Summary(oneshot::Sender<Summary>),
+    /// Someone looks at the whole run.
+    Look(oneshot::Sender<Look>),
     /// Someone wants the newest steps.
     Steps(oneshot::Sender<Vec<StepSummary>>),
     /// The run is to end, within this time.
     Shutdown(Span),
+}
+
+/// The run as people look at it.
+#[derive(Clone, Debug)]
+pub struct Look {
+    /// Its metrics until now.
+    pub summary: Summary,
+    /// What bears on decisions: replicas, queues, limits.
+    pub state: State,
+    /// The newest train steps since the process began, oldest first.
+    pub steps: Vec<StepSummary>,
 }
 
 /// Something that was started has come to an end, or goes on.

@@ -15,7 +15,7 @@ use serde_json::{Map, Value, json};
 
 use super::Gate;
 use super::error::ApiError;
-use crate::driver::LOGPROB_DIFF;
+use crate::driver::{LOGPROB_DIFF, Status, StepSummary};
 
 pub(super) use config::{config, reconfigure};
 
@@ -24,9 +24,13 @@ type Answer = Result<Json<Value>, ApiError>;
 /// `GET /admin/state`
 pub(super) async fn state(State(gate): State<Arc<Gate>>, headers: HeaderMap) -> Answer {
     gate.admit_operator(&headers)?;
-    let status = gate.driver.status();
+    Ok(Json(state_of(&gate.driver.status())))
+}
+
+/// How the run is.
+pub(super) fn state_of(status: &Status) -> Value {
     let gauges = status.gauges;
-    Ok(Json(json!({
+    json!({
         "time_sec": status.now.as_secs_f64(),
         "learner_version": status.learner.number(),
         "inputs": status.inputs,
@@ -66,7 +70,7 @@ pub(super) async fn state(State(gate): State<Arc<Gate>>, headers: HeaderMap) -> 
             "effects": status.kept.effects,
             "rows": status.kept.rows,
         },
-    })))
+    })
 }
 
 fn guard(found: &Found) -> Value {
@@ -150,20 +154,22 @@ pub(super) async fn publish(State(gate): State<Arc<Gate>>, headers: HeaderMap) -
 pub(super) async fn steps(State(gate): State<Arc<Gate>>, headers: HeaderMap) -> Answer {
     gate.admit_operator(&headers)?;
     let steps = gate.driver.steps().await.ok_or_else(ApiError::ending)?;
-    let shown = steps.iter().map(|step| {
-        json!({
-            "step": step.step.0,
-            "time_sec": step.at.as_secs_f64(),
-            "ok": step.ok,
-            "learner_version": step.version,
-            "samples": step.samples,
-            "staleness_head_mean": step.staleness_mean,
-            "staleness_head_max": step.staleness_max,
-            "reward_mean": step.reward_mean,
-            LOGPROB_DIFF: step.logprob_diff,
-        })
-    });
-    Ok(Json(json!({"steps": shown.collect::<Vec<_>>()})))
+    Ok(Json(json!({"steps": steps.iter().map(step).collect::<Vec<_>>()})))
+}
+
+/// A finished attempt of a step.
+pub(super) fn step(step: &StepSummary) -> Value {
+    json!({
+        "step": step.step.0,
+        "time_sec": step.at.as_secs_f64(),
+        "ok": step.ok,
+        "learner_version": step.version,
+        "samples": step.samples,
+        "staleness_head_mean": step.staleness_mean,
+        "staleness_head_max": step.staleness_max,
+        "reward_mean": step.reward_mean,
+        LOGPROB_DIFF: step.logprob_diff,
+    })
 }
 
 async fn operate(gate: &Gate, headers: &HeaderMap, operator: Operator) -> Answer {

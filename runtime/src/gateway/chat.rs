@@ -1,5 +1,9 @@
 //! `POST /v1/chat/completions`
 
+mod answer;
+mod body;
+mod stream;
+
 use std::sync::Arc;
 
 use axum::body::Bytes;
@@ -7,19 +11,11 @@ use axum::extract::State;
 use axum::extract::rejection::BytesRejection;
 use axum::http::HeaderMap;
 use axum::response::Response;
-use headway_shared::digest::mix;
-use headway_shared::id::RequestId;
-use headway_shared::input::TurnType;
-use tokio::sync::mpsc;
 
 use super::Gate;
-use super::answer;
+use super::ask::ask;
 use super::error::ApiError;
-use super::request::ChatRequest;
-use super::stream;
-use crate::driver::{Answer, Arrival, DriverHandle, TurnEvent};
-use crate::engine::Sampling;
-use crate::store::Question;
+use body::ChatRequest;
 
 /// Handles a chat completion, streamed or not.
 pub(super) async fn completions(
@@ -30,135 +26,13 @@ pub(super) async fn completions(
     gate.admit(&headers)?;
     let bytes = body.map_err(|error| ApiError::body(error.status(), &error.body_text()))?;
     let request = ChatRequest::read(&headers, &bytes)?;
-    let asked = ask(&gate, &request).await?;
-    if request.stream {
-        return stream::respond(&gate, &request, asked).await;
+    let mut asked = ask(&gate, &request.turn).await?;
+    if request.turn.stream {
+        return stream::respond(&gate, request, asked).await;
     }
     let mut answers = Vec::with_capacity(asked.choices.len());
-    for choice in asked.choices {
+    for choice in std::mem::take(&mut asked.choices) {
         answers.push(choice.answer().await?);
     }
-    Ok(answer::respond(&gate, &request, asked.id, &asked.session, asked.prompt, &answers))
-}
-
-/// A request that was asked of the driver.
-pub(super) struct Asked {
-    /// The first of its numbers.
-    pub(super) id: RequestId,
-    pub(super) session: String,
-    /// The prompt's length in tokens.
-    pub(super) prompt: usize,
-    pub(super) choices: Vec<Choice>,
-}
-
-/// One of `n` answers: a turn of its own.
-pub(super) struct Choice {
-    pub(super) events: mpsc::UnboundedReceiver<TurnEvent>,
-    pub(super) leave: Leave,
-}
-
-/// Tells the driver that the client has gone, unless it was answered before.
-pub(super) struct Leave {
-    driver: DriverHandle,
-    request: RequestId,
-    answered: bool,
-}
-
-impl Leave {
-    /// Nothing is left to be told.
-    pub(super) fn answered(&mut self) {
-        self.answered = true;
-    }
-}
-
-impl Drop for Leave {
-    fn drop(&mut self) {
-        if !self.answered {
-            self.driver.leave(self.request);
-        }
-    }
-}
-
-impl Choice {
-    /// The whole answer.
-    async fn answer(mut self) -> Result<Answer, ApiError> {
-        loop {
-            let event = self.events.recv().await;
-            if !matches!(event, Some(TurnEvent::Tokens(_))) {
-                self.leave.answered();
-            }
-            match event {
-                Some(TurnEvent::Tokens(_)) => {}
-                Some(event) => return ended(event),
-                None => return Err(ApiError::ending()),
-            }
-        }
-    }
-}
-
-/// What a last event means.
-pub(super) fn ended(event: TurnEvent) -> Result<Answer, ApiError> {
-    match event {
-        TurnEvent::Ended(answer) if answer.reply == headway_shared::action::Reply::Failed => {
-            Err(ApiError::failed())
-        }
-        TurnEvent::Ended(answer) => Ok(answer),
-        TurnEvent::Refused { reason, retry_after } => Err(ApiError::refused(reason, retry_after)),
-        TurnEvent::Unrecorded | TurnEvent::Tokens(_) => Err(ApiError::unrecorded()),
-    }
-}
-
-/// Asks for all choices. The first is a turn of the request's session; the others, which no turn
-/// can follow, have sessions of their own.
-async fn ask(gate: &Gate, request: &ChatRequest) -> Result<Asked, ApiError> {
-    let id = gate.driver.next_request();
-    let session = request.session.clone().unwrap_or_else(|| format!("auto-{}", id.0));
-    let prompt = gate.tokenizer.prompt(&request.messages);
-    let prompt = prompt.map_err(|error| ApiError::bad_request(&error.to_string()))?;
-    let prompt: Arc<[u32]> = prompt.into();
-    let prompt_tokens = prompt.len();
-    let (messages, metadata) = (request.messages.clone(), request.metadata.clone());
-    let question = Arc::new(Question { messages, metadata, prompt });
-    let group = match &request.group {
-        None if request.n > 1 => Some(format!("auto-{}", id.0)),
-        group => group.clone(),
-    };
-    // Nobody can go on with a session that has no name and does not train.
-    let passing = request.session.is_none() && request.turn == TurnType::Side;
-    let mut choices = Vec::new();
-    for index in 0..request.n {
-        let number = if index == 0 { id } else { gate.driver.next_request() };
-        let (events, receiver) = mpsc::unbounded_channel();
-        let leave = Leave { driver: gate.driver.clone(), request: number, answered: false };
-        choices.push(Choice { events: receiver, leave });
-        let first = index == 0;
-        let arrival = Arrival {
-            request: number,
-            session: Some(if first { session.clone() } else { format!("{session}#{index}") }),
-            group: group.clone(),
-            turn: request.turn,
-            last: request.last || passing || !first,
-            streamed: request.stream,
-            question: question.clone(),
-            next_state: request.next_state().filter(|_| first).map(Arc::from),
-            sampling: sampling(gate, request, number, index),
-            events,
-        };
-        gate.driver.ask(arrival).await;
-    }
-    Ok(Asked { id, session, prompt: prompt_tokens, choices })
-}
-
-fn sampling(gate: &Gate, request: &ChatRequest, number: RequestId, index: u32) -> Sampling {
-    let most = gate.options.max_tokens;
-    let seed = request.seed.unwrap_or_else(|| mix(number.0));
-    let stops = request.stop.iter().map(|text| gate.tokenizer.encode(text));
-    let end = std::iter::once(vec![gate.tokenizer.end_of_turn()]);
-    Sampling {
-        max_tokens: request.max_tokens.map_or(most, |tokens| tokens.min(most)),
-        temperature: request.temperature,
-        seed: seed.wrapping_add(u64::from(index)),
-        stop: end.chain(stops).collect(),
-        stop_texts: request.stop.as_slice().into(),
-    }
+    Ok(answer::respond(&gate, &request, &asked, &answers))
 }

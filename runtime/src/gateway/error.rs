@@ -77,6 +77,14 @@ impl ApiError {
         Self::new(status, kind, code, &denied.to_string())
     }
 
+    /// So many pages look already.
+    pub(crate) fn too_many_streams() -> Self {
+        let message = "too many dashboards are open: close one";
+        let status = StatusCode::TOO_MANY_REQUESTS;
+        let error = Self::new(status, "rate_limit_error", "too_many_streams", message);
+        Self { retry_after: Some(SOON), ..error }
+    }
+
     /// The run is ending, or over.
     pub(crate) fn ending() -> Self {
         let status = StatusCode::SERVICE_UNAVAILABLE;
@@ -127,12 +135,25 @@ impl ApiError {
     }
 }
 
-impl IntoResponse for ApiError {
-    fn into_response(self) -> Response {
+impl ApiError {
+    pub(super) const fn status(&self) -> StatusCode {
+        self.status
+    }
+
+    pub(super) fn message(&self) -> &str {
+        &self.message
+    }
+
+    pub(super) const fn code(&self) -> &'static str {
+        self.code
+    }
+
+    /// The response, with this body.
+    pub(super) fn respond(self, body: &Value) -> Response {
         // Not its message, which can quote the request.
         let (status, code) = (self.status.as_u16(), self.code);
         tracing::debug!(target: "headway", status, code, "a request is answered with an error");
-        let mut response = (self.status, Json(json!({"error": self.object()}))).into_response();
+        let mut response = (self.status, Json(body)).into_response();
         let Self { status, retry_after, .. } = self;
         if let Some(seconds) = retry_after {
             response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from(seconds));
@@ -142,5 +163,12 @@ impl IntoResponse for ApiError {
             response.headers_mut().insert(header::WWW_AUTHENTICATE, scheme);
         }
         response
+    }
+}
+
+impl IntoResponse for ApiError {
+    fn into_response(self) -> Response {
+        let body = json!({"error": self.object()});
+        self.respond(&body)
     }
 }

@@ -2,21 +2,48 @@
 
 use serde_json::{Map, Value};
 
+use super::Has;
+
 /// The description of every route, whether it is there in this run or not.
 const TEXT: &str = include_str!("openapi.json");
 
+/// Where a request offers tools, or tells of their calls.
+const TOOLS: [&str; 4] = [
+    "/components/schemas/ChatRequest/properties/tools",
+    "/components/schemas/Message/properties/tool_calls",
+    "/components/schemas/Tools",
+    "/components/schemas/AssistantMessage/properties/content/oneOf/1/items/oneOf",
+];
+
 /// The description of the routes that this run has.
-pub(super) fn description(has_admin: bool, has_trainer: bool) -> Value {
+pub(super) fn description(has: Has) -> Value {
     let mut description = whole();
     description["info"]["version"] = env!("CARGO_PKG_VERSION").into();
     let absent = |path: &str| {
-        (!has_admin && path.starts_with("/admin/"))
-            || (!has_trainer && path.starts_with("/trainer/"))
+        (!has.admin && path.starts_with("/admin/"))
+            || (!has.trainer && path.starts_with("/trainer/"))
+            || (!has.dashboard && path.starts_with("/dashboard"))
     };
     if let Some(paths) = description["paths"].as_object_mut() {
         paths.retain(|path, _| !absent(path));
     }
+    if !has.tools {
+        for place in TOOLS {
+            if let Some(found) = description.pointer_mut(place) {
+                without_tools(found);
+            }
+        }
+    }
     description
+}
+
+/// There may be none: of a list no element, of alternatives not the last.
+fn without_tools(place: &mut Value) {
+    match place {
+        Value::Object(list) => drop(list.insert("maxItems".to_owned(), 0.into())),
+        Value::Array(alternatives) => drop(alternatives.pop()),
+        _ => {}
+    }
 }
 
 fn whole() -> Value {
@@ -29,8 +56,8 @@ mod tests {
     use super::super::{Routes, routes};
     use super::*;
 
-    fn described(has_admin: bool, has_trainer: bool) -> Vec<String> {
-        let description = description(has_admin, has_trainer);
+    fn described(has: Has) -> Vec<String> {
+        let description = description(has);
         let mut paths: Vec<_> = description["paths"].as_object().unwrap().keys().cloned().collect();
         paths.sort();
         paths
@@ -38,12 +65,26 @@ mod tests {
 
     #[test]
     fn every_route_is_described_and_nothing_else() {
-        for (has_admin, has_trainer) in [(false, false), (true, false), (false, true), (true, true)]
-        {
-            let Routes(routes) = routes(has_admin, has_trainer);
+        for which in 0..8_u8 {
+            let (admin, trainer, dashboard) = (which & 1 > 0, which & 2 > 0, which & 4 > 0);
+            let has = Has { admin, trainer, dashboard, tools: false };
+            let Routes(routes) = routes(has);
             let mut served: Vec<_> = routes.iter().map(|(path, _)| (*path).to_owned()).collect();
             served.sort();
-            assert_eq!(described(has_admin, has_trainer), served);
+            assert_eq!(described(has), served);
+        }
+    }
+
+    #[test]
+    fn tools_are_described_where_there_are_some() {
+        for tools in [false, true] {
+            let description = description(Has { tools, ..Has::default() });
+            for place in TOOLS {
+                let found = description.pointer(place).unwrap();
+                let none =
+                    found["maxItems"] == 0 || found.as_array().is_some_and(|all| all.len() == 2);
+                assert_eq!(none, !tools, "{place}");
+            }
         }
     }
 

@@ -13,7 +13,8 @@ pub(super) struct TextStream {
     /// Text that may be the beginning of a stop text.
     held: String,
     stops: Vec<String>,
-    stopped: bool,
+    /// The stop text that came.
+    stopped: Option<String>,
 }
 
 impl TextStream {
@@ -40,14 +41,20 @@ impl TextStream {
         text
     }
 
+    /// The stop text that ended it.
+    pub(super) fn stopped(&self) -> Option<&str> {
+        self.stopped.as_deref()
+    }
+
     fn add(&mut self, text: &str) -> String {
-        if self.stopped {
+        if self.stopped.is_some() {
             return String::new();
         }
         self.held.push_str(text);
         let held = &self.held;
-        if let Some(at) = self.stops.iter().filter_map(|stop| held.find(stop)).min() {
-            self.stopped = true;
+        let found = self.stops.iter().filter_map(|stop| Some((held.find(stop)?, stop)));
+        if let Some((at, stop)) = found.min() {
+            self.stopped = Some(stop.clone());
             let mut text = std::mem::take(&mut self.held);
             text.truncate(at);
             return text;

@@ -168,6 +168,54 @@ pub fn recent(path: &Path, count: u32) -> Result<Option<Recent>, StoreError> {
     }))
 }
 
+/// A train step that made a version, as briefly as a curve needs it.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct PastStep {
+    /// Its ordinal.
+    pub step: u64,
+    /// When it ended.
+    pub at: Time,
+    /// The version that it made.
+    pub version: u32,
+    /// Samples that it trained.
+    pub samples: u32,
+    /// Mean staleness of their first tokens.
+    pub staleness_mean: f64,
+    /// The largest.
+    pub staleness_max: u32,
+    /// Their mean score.
+    pub reward_mean: f64,
+}
+
+/// The `most` last steps of a record that made a version, oldest first. Other than [`steps`], it
+/// replays nothing.
+///
+/// # Errors
+/// What SQLite says.
+pub fn past_steps(path: &Path, most: u32) -> Result<Vec<PastStep>, StoreError> {
+    let (connection, _) = open_to_read(path)?;
+    let sql = "SELECT s.id, i.time_ns, s.learner + 1, count(*), avg(a.staleness),
+                      max(a.staleness), avg(a.score)
+               FROM (SELECT * FROM steps WHERE ok = 1 ORDER BY id DESC LIMIT ?1) s
+               JOIN inputs i ON i.seq = s.ended
+               JOIN json_each(s.samples) j
+               JOIN samples a ON a.id = j.value AND a.step = s.id
+               GROUP BY s.id ORDER BY s.id";
+    let mut statement = connection.prepare(sql)?;
+    let rows = statement.query_map([most], |row| {
+        Ok(PastStep {
+            step: row.get::<_, i64>(0)?.cast_unsigned(),
+            at: Time::from_nanos(row.get::<_, i64>(1)?.cast_unsigned()),
+            version: row.get(2)?,
+            samples: row.get(3)?,
+            staleness_mean: row.get::<_, Option<f64>>(4)?.unwrap_or(0.0),
+            staleness_max: row.get::<_, Option<u32>>(5)?.unwrap_or(0),
+            reward_mean: row.get::<_, Option<f64>>(6)?.unwrap_or(0.0),
+        })
+    })?;
+    Ok(rows.collect::<Result<_, _>>()?)
+}
+
 /// How many sessions a record knows.
 ///
 /// # Errors

@@ -4,10 +4,12 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use minijinja::syntax::SyntaxConfig;
+use minijinja::value::{Kwargs, Serde};
 use minijinja::{Environment, Error, ErrorKind, context};
 use serde_json::Value;
 use tokenizers::Tokenizer as Model;
 
+use super::tools::{CALL, CALL_END, Entry, NoTools, Trial, indented_json, python_json};
 use super::{Message, PromptError, Tokenizer};
 
 /// A directory from which no tokenizer can be made.
@@ -30,9 +32,12 @@ pub struct HuggingFace {
     end: u32,
     begin_text: String,
     end_text: String,
+    takes_tools: Result<(), NoTools>,
 }
 
 const TEMPLATE: &str = "chat";
+/// No template indents JSON by more spaces.
+const MOST_INDENT: usize = 16;
 
 impl HuggingFace {
     /// Reads a checkpoint's directory.
@@ -66,17 +71,61 @@ impl HuggingFace {
         templates.add_function("raise_exception", |why: String| -> Result<String, Error> {
             Err(Error::new(ErrorKind::InvalidOperation, why))
         });
+        // That of the library escapes HTML; models have seen what Python writes.
+        templates.add_filter("tojson", to_json);
         templates
             .add_template_owned(TEMPLATE, source)
             .map_err(|error| failed(dir, format!("its chat template: {error}")))?;
         let begin_text = token(&config, "bos_token").unwrap_or_default();
-        Ok(Self { model, templates, end, begin_text, end_text: end_text.unwrap_or_default() })
+        let end_text = end_text.unwrap_or_default();
+        let takes_tools = Err(NoTools::NotRendered);
+        let mut made = Self { model, templates, end, begin_text, end_text, takes_tools };
+        made.takes_tools = made.try_tools();
+        Ok(made)
+    }
+
+    /// Gives the template a call, and looks what it makes of it.
+    fn try_tools(&self) -> Result<(), NoTools> {
+        let trial = Trial::new();
+        let messages: Vec<Value> = trial.entries.iter().map(Entry::for_template).collect();
+        let tools = minijinja::Value::from(Serde(&trial.tools));
+        let rendered = self.render(minijinja::Value::from(Serde(messages)), tools).ok();
+        trial.judge(rendered.as_deref())?;
+        // Marks that are special tokens are not seen in what is generated.
+        let seen = |mark: &str| self.ids(mark).is_ok_and(|ids| self.decode(&ids) == mark);
+        if [CALL, CALL_END].into_iter().all(seen) { Ok(()) } else { Err(NoTools::NotRead) }
+    }
+
+    fn render(
+        &self,
+        messages: minijinja::Value,
+        tools: minijinja::Value,
+    ) -> Result<String, PromptError> {
+        let failed = |error: Error| PromptError(error.detail().unwrap_or("it fails").to_owned());
+        let template = self.templates.get_template(TEMPLATE).map_err(failed)?;
+        let text = template.render(context! {
+            messages,
+            tools,
+            add_generation_prompt => true,
+            bos_token => &self.begin_text,
+            eos_token => &self.end_text,
+        });
+        text.map_err(failed)
     }
 
     fn ids(&self, text: &str) -> Result<Vec<u32>, String> {
         let encoding = self.model.encode_fast(text, false).map_err(|error| error.to_string())?;
         Ok(encoding.get_ids().to_vec())
     }
+}
+
+/// The filter `tojson`, as `transformers` has it.
+#[expect(clippy::needless_pass_by_value, reason = "a filter is given its arguments")]
+fn to_json(value: minijinja::Value, options: Kwargs) -> Result<String, Error> {
+    let indent: Option<usize> = options.get("indent")?;
+    // What else Python's takes, no template needs here: `ensure_ascii` is off for all of them.
+    let indented = |indent: usize| indented_json(&value, indent.min(MOST_INDENT));
+    Ok(indent.map_or_else(|| python_json(&value), indented))
 }
 
 /// A named token, which is a text or an object.
@@ -104,15 +153,26 @@ impl Tokenizer for HuggingFace {
                 minijinja::Value::from_pairs([("role", role), ("content", content)])
             })
             .collect();
-        let failed = |error: Error| PromptError(error.detail().unwrap_or("it fails").to_owned());
-        let template = self.templates.get_template(TEMPLATE).map_err(failed)?;
-        let text = template.render(context! {
-            messages,
-            add_generation_prompt => true,
-            bos_token => &self.begin_text,
-            eos_token => &self.end_text,
-        });
-        self.ids(&text.map_err(failed)?).map_err(PromptError)
+        let text = self.render(messages, minijinja::Value::from(()))?;
+        self.ids(&text).map_err(PromptError)
+    }
+
+    fn takes_tools(&self) -> Result<(), NoTools> {
+        self.takes_tools
+    }
+
+    fn prompt_with_tools(
+        &self,
+        entries: &[Entry],
+        tools: &[Value],
+    ) -> Result<Vec<u32>, PromptError> {
+        let messages: Vec<Value> = entries.iter().map(Entry::for_template).collect();
+        // No tools are none, not an empty list, as in `transformers`.
+        let tools = Some(tools).filter(|tools| !tools.is_empty());
+        let (messages, tools) =
+            (minijinja::Value::from(Serde(messages)), minijinja::Value::from(Serde(tools)));
+        let text = self.render(messages, tools)?;
+        self.ids(&text).map_err(PromptError)
     }
 
     fn encode(&self, text: &str) -> Vec<u32> {

@@ -79,7 +79,7 @@ async fn the_description_names_every_path_that_answers() {
     let live = live(&dir, Some("token")).await;
     let description: Value = live.get("/openapi.json").await.json().await.unwrap();
     let paths = description["paths"].as_object().unwrap();
-    assert_eq!(paths.len(), 13);
+    assert_eq!(paths.len(), 15);
     for (path, methods) in paths {
         for method in methods.as_object().unwrap().keys() {
             let response = call(&live, &method.to_uppercase(), path).await;

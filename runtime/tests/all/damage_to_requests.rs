@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 
 use crate::all::damage::{Damage, damages};
 use crate::all::live::{Live, SMALL, Setup, query, turn};
+use crate::all::messages::{speaks_of_tools, with_tools};
 
 async fn start(dir: &std::path::Path) -> Live {
     let mut setup = Setup::new(SMALL);
@@ -33,6 +34,33 @@ fn shown(bytes: &[u8]) -> String {
     String::from_utf8_lossy(&bytes[..bytes.len().min(400)]).into_owned()
 }
 
+/// A damaged body at a path: how often it was served and refused.
+async fn damaged(live: &Live, path: &str, whole: &str, count: usize) -> (u32, u32) {
+    let (mut served, mut refused) = (0_u32, 0_u32);
+    for (_, damage) in damages(count) {
+        let sent = damage.of(whole.as_bytes());
+        let shown = shown(&sent);
+        let request = live.client.post(format!("{}{path}", live.url)).body(sent);
+        match status_of(request.send().await.unwrap(), &shown).await {
+            200 => served += 1,
+            _ => refused += 1,
+        }
+    }
+    (served, refused)
+}
+
+/// Nothing was recorded but two turns of a batch: what was damaged is a side turn, or refused.
+async fn only_two_are_recorded(live: Live) {
+    for session in ["one", "two"] {
+        live.answer(&turn(session, "hello")).await;
+    }
+    live.until_nothing_is_kept().await;
+    let (ended, record) = live.end().await;
+    ended.unwrap();
+    assert_eq!(query::<u32>(&record, "SELECT count(*) FROM samples"), 2);
+    headway_runtime::store::replay(&record).unwrap();
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_damaged_turn_is_answered_and_recorded_only_where_it_is_served() {
     let dir = tempfile::tempdir().unwrap();
@@ -43,27 +71,66 @@ async fn a_damaged_turn_is_answered_and_recorded_only_where_it_is_served() {
         "stream": false, "stream_options": {"include_usage": true}, "turn_type": "side",
     });
     body.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
-    let whole = body.to_string();
-    let (mut served, mut refused) = (0_u32, 0_u32);
-    for (_, damage) in damages(400) {
-        let sent = damage.of(whole.as_bytes());
-        let shown = shown(&sent);
-        let request = live.client.post(format!("{}/v1/chat/completions", live.url)).body(sent);
-        match status_of(request.send().await.unwrap(), &shown).await {
-            200 => served += 1,
-            _ => refused += 1,
-        }
-    }
+    let path = "/v1/chat/completions";
+    let (served, refused) = damaged(&live, path, &body.to_string(), 400).await;
     assert!(served > 20 && refused > 100, "{served} served, {refused} refused");
-    // Two are a batch. They are all that trains: what was damaged is a side turn, or refused.
-    for session in ["one", "two"] {
-        live.answer(&turn(session, "hello")).await;
-    }
+    only_two_are_recorded(live).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_damaged_message_is_answered_and_recorded_only_where_it_is_served() {
+    let dir = tempfile::tempdir().unwrap();
+    let live = start(dir.path()).await;
+    let body = json!({
+        "model": "policy", "max_tokens": 9, "system": [{"type": "text", "text": "be brief"}],
+        "messages": [
+            {"role": "user", "content": [{"type": "text", "text": "hello"}]},
+            {"role": "assistant", "content": "so"},
+            {"role": "user", "content": [
+                {"type": "tool_result", "tool_use_id": "toolu_1", "content": "rain"},
+            ]},
+        ],
+        "temperature": 0.5, "seed": 7, "stop_sequences": ["x"], "metadata": {"user_id": "me"},
+        "tools": [], "tool_choice": {"type": "auto"}, "session_id": "s", "turn_type": "side",
+    });
+    let (served, refused) = damaged(&live, "/v1/messages", &body.to_string(), 400).await;
+    assert!(served > 20 && refused > 100, "{served} served, {refused} refused");
+    let count = "/v1/messages/count_tokens";
+    let (served, refused) = damaged(&live, count, &body.to_string(), 100).await;
+    assert!(served > 20 && refused > 20, "{served} counted, {refused} refused");
+    only_two_are_recorded(live).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn damaged_tools_and_calls_are_answered() {
+    let dir = tempfile::tempdir().unwrap();
+    let live = with_tools(SMALL, dir.path()).start(dir.path()).await;
+    live.engine.follows(speaks_of_tools);
+    let function = json!({"name": "look", "description": "x", "parameters": {"type": "object"}});
+    let call = json!({"id": "1", "type": "function", "function": {"name": "look", "arguments": "{\"a\": 1}"}});
+    let body = json!({
+        "messages": [
+            {"role": "user", "content": "text hello"},
+            {"role": "assistant", "content": null, "tool_calls": [call]},
+            {"role": "tool", "tool_call_id": "1", "content": "call look {}"},
+        ],
+        "tools": [{"type": "function", "function": function}], "tool_choice": "auto", "max_tokens": 99,
+    });
+    let path = "/v1/chat/completions";
+    let (served, refused) = damaged(&live, path, &body.to_string(), 200).await;
+    assert!(served > 5 && refused > 50, "{served} served, {refused} refused");
+    let body = json!({
+        "max_tokens": 99,
+        "messages": [
+            {"role": "user", "content": "text hello"},
+            {"role": "assistant", "content": [{"type": "tool_use", "id": "1", "name": "look", "input": {"a": 1}}]},
+            {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "1", "content": "call look {}"}]},
+        ],
+        "tools": [{"name": "look", "description": "x", "input_schema": {"type": "object"}}],
+    });
+    let (served, refused) = damaged(&live, "/v1/messages", &body.to_string(), 200).await;
+    assert!(served > 5 && refused > 50, "{served} served, {refused} refused");
     live.until_nothing_is_kept().await;
-    let (ended, record) = live.end().await;
-    ended.unwrap();
-    assert_eq!(query::<u32>(&record, "SELECT count(*) FROM samples"), 2);
-    headway_runtime::store::replay(&record).unwrap();
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -43,7 +43,11 @@ struct State {
     says: Vec<EngineEvent>,
     aborted: Vec<RequestId>,
     generating: usize,
+    script: Script,
 }
+
+/// What is answered to a prompt, and whether that fails.
+pub(super) type Script = fn(&[u32]) -> (Vec<u32>, bool);
 
 /// A test's hand on the engine.
 #[derive(Clone, Debug)]
@@ -65,6 +69,7 @@ impl EngineControl {
                 says,
                 aborted,
                 generating,
+                script,
             }),
             Condvar::new(),
         )))
@@ -106,6 +111,11 @@ impl EngineControl {
     /// The requests that it was told to abort.
     pub(super) fn aborted(&self) -> Vec<RequestId> {
         self.change(|state| state.aborted.clone())
+    }
+
+    /// Answers by another script.
+    pub(super) fn follows(&self, script: Script) {
+        self.change(|state| state.script = script);
     }
 
     /// Comes up only when it is told to, or does.
@@ -239,6 +249,7 @@ impl Running {
     fn obey(&mut self, command: EngineCommand) {
         match command {
             EngineCommand::Generate(generate) => {
+                let script = self.control.change(|state| state.script);
                 let (answer, fails) = script(&generate.prompt);
                 let hangs = answer == Bytes.encode("hang\0");
                 let nonsense = answer == Bytes.encode("nan\0");

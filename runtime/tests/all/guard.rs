@@ -23,7 +23,7 @@ const PROMOTED: &str = "
 ";
 
 /// Short windows that may discard one sample in ten.
-fn guard(on_deviation: OnDeviation) -> GuardSettings {
+pub(super) fn guard(on_deviation: OnDeviation) -> GuardSettings {
     let metric = METRICS.iter().find(|metric| metric.name == "discarded_share").unwrap();
     let ranges = vec![(metric, Range { low: 0.0, high: 0.1 })];
     GuardSettings {

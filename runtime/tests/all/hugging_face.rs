@@ -2,7 +2,8 @@
 
 use std::fs;
 
-use headway_runtime::tokenizer::{HuggingFace, Message, Tokenizer};
+use headway_runtime::tokenizer::{Entry, HuggingFace, Message, NoTools, Tokenizer, ToolCall};
+use serde_json::{Map, json};
 
 use crate::all::checkpoint::{self, END, HE, START};
 
@@ -75,4 +76,46 @@ fn what_is_missing_in_a_directory_is_named_with_its_file() {
     fs::write(dir.path().join("chat_template.jinja"), "{{ messages[0].content }}").unwrap();
     let tokenizer = HuggingFace::load(dir.path()).unwrap();
     assert_eq!(tokenizer.prompt(&[message("user", "he")]).unwrap(), [HE]);
+}
+
+fn with(template: &str) -> HuggingFace {
+    let dir = tempfile::tempdir().unwrap();
+    checkpoint::write_with(dir.path(), template);
+    HuggingFace::load(dir.path()).unwrap()
+}
+
+#[test]
+fn a_conversation_with_tools_becomes_what_its_template_makes_of_it() {
+    let tokenizer = with(checkpoint::TOOLS);
+    assert_eq!(tokenizer.takes_tools(), Ok(()));
+    let entry = |role: &str, content: &str| Entry::new(role.to_owned(), content.to_owned());
+    let arguments = Map::from_iter([("b".to_owned(), json!("<é>")), ("a".to_owned(), json!([1]))]);
+    let call = ToolCall { id: "1".to_owned(), name: "look".to_owned(), arguments };
+    let calling = Entry { calls: vec![call], ..entry("assistant", "so") };
+    let answer = Entry { answers: Some("1".to_owned()), ..entry("tool", "x") };
+    let tools = [json!({"type": "function", "function": {"name": "look", "parameters": {}}})];
+    let conversation = [entry("user", "hello"), calling, answer];
+    let prompt = tokenizer.prompt_with_tools(&conversation, &tools).unwrap();
+    let expected = "<|im_start|>system\n\
+        {\"type\": \"function\", \"function\": {\"name\": \"look\", \"parameters\": {}}}\n<|im_end|>\n\
+        <|im_start|>user\nhello<|im_end|>\n\
+        <|im_start|>assistant\nso\n<tool_call>\n\
+        {\"name\": \"look\", \"arguments\": {\"b\": \"<é>\", \"a\": [1]}}\n</tool_call><|im_end|>\n\
+        <|im_start|>tool\nx<|im_end|>\n<|im_start|>assistant\n";
+    assert_eq!(checkpoint::spelled(&prompt), expected);
+    // Without any, it is the prompt that it always was.
+    let plain = tokenizer.prompt(&[message("user", "hello")]).unwrap();
+    assert_eq!(tokenizer.prompt_with_tools(&conversation[..1], &[]).unwrap(), plain);
+}
+
+#[test]
+fn a_model_that_is_not_told_of_tools_or_calls_them_otherwise_is_given_none() {
+    assert_eq!(loaded().takes_tools(), Err(NoTools::NotRendered));
+    let otherwise = checkpoint::TOOLS.replace("<tool_call>", "<function>");
+    assert_eq!(with(&otherwise).takes_tools(), Err(NoTools::NotRead));
+    let refuses =
+        checkpoint::TOOLS.replace("{%- if tools %}", "{%- if tools %}{{ raise_exception('no') }}");
+    assert_eq!(with(&refuses).takes_tools(), Err(NoTools::NotRendered));
+    let without = loaded().prompt_with_tools(&[], &[]);
+    assert!(without.is_ok(), "a conversation without any: {without:?}");
 }

@@ -11,7 +11,7 @@ use headway_runtime::shared::config::{Config, Layers, load_config};
 use headway_runtime::shared::id::ReplicaId;
 use headway_runtime::shared::rule::Rule;
 use headway_runtime::shared::time::Span;
-use headway_runtime::tokenizer::Bytes;
+use headway_runtime::tokenizer::{Bytes, Tokenizer};
 use headway_runtime::{engine, trainer};
 use reqwest::{Client, RequestBuilder, Response};
 use serde_json::{Value, json};
@@ -48,6 +48,9 @@ pub(super) struct Setup {
     /// The trainer keeps checkpoints.
     pub(super) checkpoints: bool,
     pub(super) replicas: u32,
+    pub(super) tokenizer: Arc<dyn Tokenizer>,
+    /// Where it serves; 0: anywhere.
+    pub(super) port: u16,
 }
 
 impl Setup {
@@ -59,6 +62,8 @@ impl Setup {
             driver: driver::Options::default(),
             checkpoints: false,
             replicas: 1,
+            tokenizer: Arc::new(Bytes),
+            port: 0,
         }
     }
 
@@ -83,7 +88,7 @@ impl Setup {
         let probe = Probe(self.driver.probe.clone());
         let script = ScriptedTrainer { control: trainer.clone(), checkpoint, probe };
         let parts = Parts {
-            tokenizer: Arc::new(Bytes),
+            tokenizer: self.tokenizer.clone(),
             judge: self.judge,
             engines: links,
             trainer: trainer::spawn(clock, script).unwrap(),
@@ -95,8 +100,8 @@ impl Setup {
             engine.comes_up(true);
         }
         driver.until(|status| status.gauges.replicas_up == self.replicas).await.unwrap();
-        let (listener, address) = gateway::listen("127.0.0.1", 0).await.unwrap();
-        let router = gateway::router(driver.clone(), Arc::new(Bytes), self.gateway);
+        let (listener, address) = gateway::listen("127.0.0.1", self.port).await.unwrap();
+        let router = gateway::router(driver.clone(), self.tokenizer, self.gateway);
         let served = gateway::Serving::start(listener, router);
         let url = format!("http://{address}");
         let engine = engines[0].clone();

@@ -10,6 +10,7 @@ use headway_runtime::secret::Secret;
 use tokio::process::Command;
 
 use crate::all::live::{Live, Setup, turn};
+use crate::all::messages::{speaks_of_tools, with_tools};
 use crate::all::packages;
 
 const CONFIG: &str = "
@@ -57,6 +58,17 @@ async fn whole_and_streamed_answers_and_errors() {
     }
     // The one that was left early is not waited for.
     live.until(|status| status.gauges.running == 0).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn tools_are_called_and_answered() {
+    let Some(packages) = installed() else { return };
+    let dir = tempfile::tempdir().unwrap();
+    let mut setup = with_tools(CONFIG, dir.path());
+    setup.gateway.api_key = Secret::new("key");
+    let live = setup.start(dir.path()).await;
+    live.engine.follows(speaks_of_tools);
+    succeeds(client(&live, &packages, "tools")).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -25,6 +25,7 @@ async fn every_answer_is_as_the_description_says() {
     let options = gateway::Options {
         api_key: Secret::new("key"),
         admin_token: Secret::new("operator"),
+        dashboard: Some(gateway::Dashboard::new(dir.path().join("run.db"))),
         max_tokens: 64,
         ..gateway::Options::default()
     };

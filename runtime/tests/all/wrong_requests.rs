@@ -31,6 +31,7 @@ async fn a_body_says_what_is_wrong_with_it() {
         body[key] = value;
         body
     };
+    let look = json!({"type": "function", "function": {"name": "look"}});
     let cases = [
         (with("messages", json!([])), "messages must be a non-empty list"),
         (with("messages", json!("hi")), "messages must be a non-empty list"),
@@ -42,7 +43,9 @@ async fn a_body_says_what_is_wrong_with_it() {
         (with("n", json!(0)), "n must be between 1 and 128"),
         (with("turn_type", json!("maim")), "the turn type must be \"main\" or \"side\""),
         (with("top_p", json!(0.9)), "top_p other than 1 is not supported"),
-        (with("tools", json!([{}])), "tools are not supported"),
+        (with("tools", json!([{}])), "each tool must have type"),
+        (with("tools", json!([look])), "tools are not supported: the model's chat template"),
+        (with("tool_choice", json!("required")), "tool_choice other than"),
         (with("logit_bias", json!({"5": 100})), "logit_bias is not supported"),
         (with("session_done", json!([1])), "session_done must be true or false"),
         (with("stop", json!([""])), "stop must be up to 4 texts"),

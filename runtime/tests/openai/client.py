@@ -3,6 +3,7 @@
 The Rust test starts the gateway, and says which case; what is wrong here ends the program with a traceback.
 """
 
+import json
 import sys
 
 import openai
@@ -59,13 +60,40 @@ def stream(client):
         assert next(iter(events)).choices[0].delta.role == "assistant"
 
 
+def tools(client):
+    """A call of a tool, its result, and what the policy makes of it; whole and streamed."""
+    function = {"name": "weather", "description": "Of a town.", "parameters": {"type": "object", "properties": {}}}
+    conversation = [{"role": "user", "content": 'text I look.\ncall weather {"town": "Zürich"}\ncall weather {}'}]
+    request = {"model": "policy", "messages": conversation, "tools": [{"type": "function", "function": function}]}
+    (choice,) = client.chat.completions.create(**request, logprobs=True).choices
+    assert (choice.finish_reason, choice.message.content) == ("tool_calls", "I look."), choice
+    calls = choice.message.tool_calls
+    assert [(call.type, call.function.name) for call in calls] == [("function", "weather")] * 2, calls
+    assert [json.loads(call.function.arguments) for call in calls] == [{"town": "Zürich"}, {}], calls
+    assert len({call.id for call in calls}) == 2, calls
+
+    with client.chat.completions.stream(**request) as events:
+        list(events)
+        streamed = events.get_final_completion().choices[0]
+    assert (streamed.finish_reason, streamed.message.content) == ("tool_calls", "I look."), streamed
+    assert [call.function.arguments for call in streamed.message.tool_calls] == [
+        call.function.arguments for call in calls
+    ], streamed
+
+    conversation.append(choice.message)
+    conversation.extend({"role": "tool", "tool_call_id": call.id, "content": "text rain"} for call in calls)
+    (choice,) = client.chat.completions.create(**request).choices
+    assert (choice.finish_reason, choice.message.content, choice.message.tool_calls) == ("stop", "rain", None), choice
+
+
 def errors(client):
     """Errors are the client's own exceptions, with the message that helps."""
     cases = [
         ({"messages": []}, "messages must be a non-empty list"),
         ({"temperature": -1}, "temperature"),
         ({"top_p": 0.5}, "top_p"),
-        ({"tools": [{"type": "function", "function": {"name": "f"}}]}, "tools"),
+        ({"tools": [{"type": "function", "function": {"name": "f"}}]}, "chat template does not render them"),
+        ({"tool_choice": "required"}, "tool_choice"),
     ]
     for wrong, said in cases:
         try:

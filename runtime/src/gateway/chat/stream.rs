@@ -6,19 +6,20 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
-use axum::body::{Body, Bytes};
-use axum::http::{HeaderValue, header};
+use axum::body::Bytes;
 use axum::response::Response;
 use futures_core::Stream;
 use headway_shared::id::RequestId;
 use serde_json::{Value, json};
 
-use super::Gate;
-use super::answer::{self, extend, extras, finish_reason, logprobs, usage, versions};
-use super::chat::{Asked, Choice, Leave, ended};
-use super::error::ApiError;
-use super::request::ChatRequest;
-use super::text::TextStream;
+use super::super::Gate;
+use super::super::ask::{Asked, Choice, Leave, ended, first_token};
+use super::super::calls::{Piece, Reader, split};
+use super::super::error::ApiError;
+use super::super::sse;
+use super::super::stamp;
+use super::answer::{self, extend, extras, finish_reason, logprobs, usage};
+use super::body::{ChatRequest, told};
 use crate::driver::{Answer, TurnEvent};
 use crate::engine::Token;
 
@@ -26,17 +27,19 @@ use crate::engine::Token;
 /// refusal can still be an error of its own.
 pub(super) async fn respond(
     gate: &Arc<Gate>,
-    request: &ChatRequest,
+    request: ChatRequest,
     asked: Asked,
 ) -> Result<Response, ApiError> {
     let mut lines = Vec::new();
-    for choice in asked.choices {
-        lines.push(Line::begin(choice, request).await?);
+    for (index, mut choice) in asked.choices.into_iter().enumerate() {
+        let first = Some(choice.first().await?);
+        let text = answer::reader(&request, asked.id, index);
+        lines.push(Line { choice: Some(choice), first, text, begun: false });
     }
-    let first = lines.first().and_then(|line| line.first_token());
+    let first = lines.first().and_then(|line| first_token(line.first.as_ref()?));
     let stream = Chunks {
         gate: gate.clone(),
-        request: request.clone(),
+        request,
         id: asked.id,
         session: asked.session,
         prompt: asked.prompt,
@@ -45,12 +48,9 @@ pub(super) async fn respond(
         ready: VecDeque::new(),
         over: false,
     };
-    let mut response = Response::new(Body::from_stream(stream));
-    let headers = response.headers_mut();
-    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
-    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-cache"));
+    let mut response = sse::respond(stream);
     if let Some(token) = first {
-        answer::put_first_version(headers, token);
+        stamp::put_first_version(response.headers_mut(), token);
     }
     Ok(response)
 }
@@ -61,39 +61,37 @@ struct Line {
     choice: Option<Choice>,
     /// Its first event, until it is sent.
     first: Option<TurnEvent>,
-    text: TextStream,
+    text: Reader,
     begun: bool,
 }
 
 impl Line {
-    async fn begin(mut choice: Choice, request: &ChatRequest) -> Result<Self, ApiError> {
-        let first = choice.events.recv().await.ok_or_else(ApiError::ending);
-        let first = match first {
-            Ok(tokens @ TurnEvent::Tokens(_)) => tokens,
-            Ok(last) => {
-                choice.leave.answered();
-                TurnEvent::Ended(ended(last)?)
-            }
-            Err(error) => return Err(error),
-        };
-        let text = TextStream::new(&request.stop);
-        Ok(Self { choice: Some(choice), first: Some(first), text, begun: false })
-    }
-
-    fn first_token(&self) -> Option<Token> {
-        match self.first.as_ref()? {
-            TurnEvent::Tokens(tokens) => tokens.first().copied(),
-            TurnEvent::Ended(answer) => answer.tokens.first().copied(),
-            _ => None,
-        }
-    }
-
     fn poll(&mut self, context: &mut Context<'_>) -> Poll<Option<TurnEvent>> {
         match (self.first.take(), &mut self.choice) {
             (Some(first), _) => Poll::Ready(Some(first)),
             (None, Some(choice)) => choice.events.poll_recv(context),
             (None, None) => Poll::Pending,
         }
+    }
+
+    /// What pieces add to the message: text, then calls, each whole.
+    fn delta(&mut self, pieces: Vec<Piece>) -> Value {
+        let (text, calls) = split(pieces);
+        let before = self.text.calls() - calls.len();
+        let begun = std::mem::replace(&mut self.begun, true);
+        let mut delta = if begun { json!({}) } else { json!({"role": "assistant"}) };
+        if calls.is_empty() || !text.is_empty() {
+            delta["content"] = json!(text);
+        }
+        if !calls.is_empty() {
+            let with_index = |(place, call)| {
+                let mut told = told(call);
+                told["index"] = json!(before + place);
+                told
+            };
+            delta["tool_calls"] = calls.iter().enumerate().map(with_index).collect();
+        }
+        delta
     }
 }
 
@@ -160,15 +158,13 @@ impl Chunks {
         self.generated += tokens.len();
         let line = &mut self.lines[index];
         let tokenizer = &*self.gate.tokenizer;
-        let text: String = tokens.iter().map(|token| line.text.push(token.id, tokenizer)).collect();
+        let pieces: Vec<Piece> =
+            tokens.iter().flat_map(|token| line.text.push(token.id, tokenizer)).collect();
         let wanted = self.request.logprobs || self.request.token_ids;
-        if text.is_empty() && !wanted && line.begun {
+        if pieces.is_empty() && !wanted && line.begun {
             return;
         }
-        let delta = match std::mem::replace(&mut line.begun, true) {
-            false => json!({"role": "assistant", "content": text}),
-            true => json!({"content": text}),
-        };
+        let delta = line.delta(pieces);
         let logprobs = logprobs(&self.request, tokens, tokenizer);
         let mut choice =
             json!({"index": index, "delta": delta, "finish_reason": null, "logprobs": logprobs});
@@ -178,13 +174,13 @@ impl Chunks {
 
     fn finish(&mut self, index: usize, answer: &Answer) {
         let line = &mut self.lines[index];
-        let text = line.text.finish(&*self.gate.tokenizer);
-        let delta = if text.is_empty() { json!({}) } else { json!({"content": text}) };
+        let pieces = line.text.finish(&*self.gate.tokenizer);
+        let delta = if pieces.is_empty() { json!({}) } else { line.delta(pieces) };
         line.choice = None;
-        let reason = finish_reason(answer.finish);
+        let reason = finish_reason(answer.finish, line.text.calls());
         let choice = json!({
             "index": index, "delta": delta, "finish_reason": reason, "logprobs": null,
-            "policy_versions": versions(&answer.tokens),
+            "policy_versions": stamp::versions(&answer.tokens),
             "sample_id": answer.sample.map(|sample| sample.0),
         });
         self.send(&json!([choice]), None);
@@ -193,7 +189,7 @@ impl Chunks {
     /// An error in the middle of an answer: the status is long sent.
     fn fail(&mut self, index: usize, error: &ApiError) {
         self.lines[index].choice = None;
-        self.event(&json!({"error": error.object()}));
+        self.ready.push_back(sse::data(&json!({"error": error.object()})));
     }
 
     fn close(&mut self) {
@@ -210,10 +206,6 @@ impl Chunks {
         if let Some(usage) = usage {
             chunk.insert("usage".to_owned(), usage);
         }
-        self.event(&Value::Object(chunk));
-    }
-
-    fn event(&mut self, value: &Value) {
-        self.ready.push_back(Bytes::from(format!("data: {value}\n\n")));
+        self.ready.push_back(sse::data(&Value::Object(chunk)));
     }
 }

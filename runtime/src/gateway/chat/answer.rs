@@ -1,68 +1,69 @@
 //! Answers in OpenAI's form.
 
 use axum::Json;
-use axum::http::{HeaderMap, HeaderValue};
 use axum::response::{IntoResponse, Response};
 use headway_shared::id::RequestId;
-use headway_shared::input::{Finish, Segments};
+use headway_shared::input::Finish;
 use serde_json::{Map, Value, json};
 
-use super::Gate;
-use super::request::ChatRequest;
-use super::text::TextStream;
+use super::super::Gate;
+use super::super::ask::Asked;
+use super::super::calls::{Reader, split};
+use super::super::stamp;
+use super::body::{ChatRequest, told};
 use crate::clock::wall_millis;
 use crate::driver::Answer;
-use crate::engine::{Token, segments};
+use crate::engine::Token;
 use crate::tokenizer::Tokenizer;
-
-/// The versions of an answer: `version:tokens`, in the order in which they were generated; the
-/// choices of an answer are separated by `;`.
-const VERSIONS: &str = "x-policy-versions";
-/// The version of the first token, where an answer is streamed.
-const FIRST_VERSION: &str = "x-policy-version";
-/// The sample that the first choice became.
-const SAMPLE: &str = "x-sample-id";
 
 /// A whole answer.
 pub(super) fn respond(
     gate: &Gate,
     request: &ChatRequest,
-    id: RequestId,
-    session: &str,
-    prompt: usize,
+    asked: &Asked,
     answers: &[Answer],
 ) -> Response {
     let tokenizer = &*gate.tokenizer;
     let mut choices = Vec::new();
     let mut generated = 0;
     for (index, answer) in answers.iter().enumerate() {
-        let mut text = TextStream::new(&request.stop);
-        let mut content: String =
-            answer.tokens.iter().map(|token| text.push(token.id, tokenizer)).collect();
-        content.push_str(&text.finish(tokenizer));
+        let mut reader = reader(request, asked.id, index);
+        let mut pieces: Vec<_> =
+            answer.tokens.iter().flat_map(|token| reader.push(token.id, tokenizer)).collect();
+        pieces.extend(reader.finish(tokenizer));
+        let (content, calls) = split(pieces);
         generated += answer.tokens.len();
+        let mut message = json!({"role": "assistant", "content": content});
+        if !calls.is_empty() {
+            message["tool_calls"] = calls.iter().map(told).collect();
+            // As official clients expect it of an answer that is calls alone.
+            message["content"] = Some(content).filter(|text| !text.is_empty()).into();
+        }
         let mut choice = json!({
             "index": index,
-            "message": {"role": "assistant", "content": content},
-            "finish_reason": finish_reason(answer.finish),
+            "message": message,
+            "finish_reason": finish_reason(answer.finish, calls.len()),
             "logprobs": logprobs(request, &answer.tokens, tokenizer),
         });
         extend(&mut choice, extras(request, &answer.tokens));
         choices.push(choice);
     }
-    let mut body = head(gate, "chat.completion", id, session);
+    let mut body = head(gate, "chat.completion", asked.id, &asked.session);
     body.insert("choices".to_owned(), Value::Array(choices));
-    body.insert("usage".to_owned(), usage(prompt, generated));
-    body.insert("policy_versions".to_owned(), versions_of(answers));
+    body.insert("usage".to_owned(), usage(asked.prompt, generated));
+    let versions = answers.iter().map(|answer| stamp::versions(&answer.tokens)).collect();
+    body.insert("policy_versions".to_owned(), versions);
     let sample = answers.first().and_then(|answer| answer.sample);
     body.insert("sample_id".to_owned(), json!(sample.map(|sample| sample.0)));
     let mut response = Json(Value::Object(body)).into_response();
-    let lists: Vec<String> = answers.iter().map(|answer| list(&segments(&answer.tokens))).collect();
-    put(response.headers_mut(), VERSIONS, &lists.join(";"));
-    if let Some(sample) = sample {
-        put(response.headers_mut(), SAMPLE, &sample.0.to_string());
-    }
+    stamp::put(response.headers_mut(), answers);
     response
+}
+
+/// Reads one choice.
+pub(super) fn reader(request: &ChatRequest, id: RequestId, index: usize) -> Reader {
+    let prefix = format!("call_{}_{index}", id.0);
+    Reader::new(&request.turn.stop, &request.turn.conversation.names, prefix)
 }
 
 /// What every object of an answer begins with.
@@ -88,8 +89,9 @@ pub(super) fn usage(prompt: usize, generated: usize) -> Value {
     })
 }
 
-pub(super) const fn finish_reason(finish: Finish) -> &'static str {
+pub(super) const fn finish_reason(finish: Finish, calls: usize) -> &'static str {
     match finish {
+        Finish::Stop if calls > 0 => "tool_calls",
         Finish::Stop => "stop",
         Finish::Length => "length",
         Finish::Aborted | Finish::Failed => "abort",
@@ -125,36 +127,5 @@ pub(super) fn extras(request: &ChatRequest, tokens: &[Token]) -> Option<(&'stati
 pub(super) fn extend(object: &mut Value, extra: Option<(&'static str, Value)>) {
     if let (Value::Object(map), Some((key, value))) = (object, extra) {
         map.insert(key.to_owned(), value);
-    }
-}
-
-/// One list of `[version, tokens]` for each choice.
-pub(super) fn versions_of(answers: &[Answer]) -> Value {
-    answers.iter().map(|answer| versions(&answer.tokens)).collect()
-}
-
-pub(super) fn versions(tokens: &[Token]) -> Value {
-    let pair = |segment: &headway_shared::input::Segment| {
-        json!([segment.version.number(), segment.tokens])
-    };
-    segments(tokens).iter().map(pair).collect()
-}
-
-fn list(segments: &Segments) -> String {
-    let pairs: Vec<String> = segments
-        .iter()
-        .map(|segment| format!("{}:{}", segment.version.number(), segment.tokens))
-        .collect();
-    pairs.join(",")
-}
-
-/// The header of a streamed answer.
-pub(super) fn put_first_version(headers: &mut HeaderMap, token: Token) {
-    put(headers, FIRST_VERSION, &token.version.number().to_string());
-}
-
-fn put(headers: &mut HeaderMap, name: &'static str, value: &str) {
-    if let Ok(value) = HeaderValue::from_str(value) {
-        headers.insert(name, value);
     }
 }
