@@ -15,8 +15,10 @@ mod all {
     mod outside;
     mod packages;
     mod process;
+    mod scripted;
     mod sglang_server;
     mod trainer;
+    mod vllm_server;
 
     mod adaptive;
     mod admin;
@@ -35,7 +37,10 @@ mod all {
     mod given_up;
     mod guard;
     mod hugging_face;
+    #[cfg(feature = "torch")]
+    mod hugging_face_models;
     mod judges;
+    mod judges_tls;
     #[cfg(feature = "torch")]
     mod learning;
     #[cfg(feature = "torch")]
@@ -53,6 +58,7 @@ mod all {
     mod trajectories;
     mod trajectories_killed;
     mod upgrade;
+    mod vllm;
     mod weights;
     mod wrong_requests;
 }
