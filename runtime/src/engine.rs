@@ -19,9 +19,13 @@ use tokio::sync::mpsc;
 
 use crate::clock::Clock;
 
+mod remote;
 pub mod sglang;
 #[cfg(feature = "torch")]
 pub mod tch;
+pub mod vllm;
+
+pub use remote::NoModel;
 
 /// How tokens are sampled.
 #[derive(Clone, Debug, PartialEq)]

@@ -87,8 +87,8 @@ impl Verdict {
 /// A vote that will come.
 pub type Vote = Pin<Box<dyn Future<Output = Verdict> + Send>>;
 
-/// A judge. It asks no second time and waits for nothing: time limits, retries and how many votes
-/// run at once are the core's. A vote that is cancelled is dropped.
+/// A judge. It asks no second time, but where an endpoint says when it may be asked: time limits,
+/// retries and how many votes run at once are the core's. A vote that is cancelled is dropped.
 pub trait Judge: Send + Sync + 'static {
     /// Begins one vote.
     fn vote(&self, case: Case) -> Vote;

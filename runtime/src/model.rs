@@ -11,16 +11,19 @@
 
 mod cache;
 pub mod file;
+mod hugging_face;
 mod net;
 mod shape;
 #[cfg(test)]
 mod tests;
 
 pub use cache::Cache;
+pub use hugging_face::HuggingFaceModel;
 pub(crate) use net::floats;
 pub use net::{Keep, Net, causal_mask, padded};
-pub use shape::Shape;
+pub use shape::{RopeScaling, Shape};
 
+pub use tch::Kind;
 use tch::TchError;
 
 /// What a model or its weights can fail with.

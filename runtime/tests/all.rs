@@ -15,8 +15,10 @@ mod all {
     mod outside;
     mod packages;
     mod process;
+    mod scripted;
     mod sglang_server;
     mod trainer;
+    mod vllm_server;
 
     mod adaptive;
     mod admin;
@@ -37,7 +39,10 @@ mod all {
     mod given_up;
     mod guard;
     mod hugging_face;
+    #[cfg(feature = "torch")]
+    mod hugging_face_models;
     mod judges;
+    mod judges_tls;
     #[cfg(feature = "torch")]
     mod learning;
     #[cfg(feature = "torch")]
@@ -57,6 +62,7 @@ mod all {
     mod trajectories;
     mod trajectories_killed;
     mod upgrade;
+    mod vllm;
     mod weights;
     mod wrong_requests;
 }

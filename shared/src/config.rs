@@ -44,8 +44,8 @@ pub use parse::{check_sections, load_config, parse_sections};
 pub use reader::{Reader, nearest};
 pub use sections::*;
 pub use settings::{
-    Api, Judge, Live, Logging, Serving, Settings, has_settings, load_guarded, load_live,
-    parse_settings,
+    Api, Dtype, Judge, Live, Logging, ScoreForm, Serving, Settings, has_settings, load_guarded,
+    load_live, parse_settings,
 };
 
 #[cfg(test)]

@@ -9,6 +9,7 @@ use headway_shared::config::Live;
 
 use crate::failure::Failure;
 use crate::live;
+use crate::live::server::Kind;
 use crate::options::LiveFiles;
 
 /// The engine of a policy in this process, of the feature `torch`.
@@ -106,23 +107,23 @@ fn level(args: &Args) -> Result<Level, Failure> {
 fn load(args: &Args) -> Result<Live, Failure> {
     let live = args.files.load()?;
     let config = &live.config;
-    engine("policy_serving", &config.policy_serving.engine, "sglang")?;
-    engine("policy_training", &config.policy_training.engine, "megatron")?;
-    let engines = (&config.policy_serving.engine, &config.policy_training.engine);
-    if (engines.0 == TCH) != (engines.1 == TCH) {
+    let (serving, training) = (&config.policy_serving.engine, &config.policy_training.engine);
+    engine("policy_serving", serving, &Kind::ALL.map(|(name, _)| name))?;
+    engine("policy_training", training, &["megatron"])?;
+    if serving == TCH && training != TCH {
         return Err(Failure::input(format!(
-            "policy_serving.engine is \"{}\" and policy_training.engine is \"{}\": they cannot \
-             hand each other weights\nhelp: set both to \"{TCH}\", or neither",
-            engines.0, engines.1
+            "policy_serving.engine is \"{TCH}\" and policy_training.engine is \"{training}\": what \
+             serves in this process takes weights from this process alone\nhelp: set \
+             policy_training.engine to \"{TCH}\", too"
         )));
     }
     Ok(live)
 }
 
-/// There is such an engine in this build; `other` is the one that every build has.
-fn engine(section: &str, name: &str, other: &str) -> Result<(), Failure> {
+/// There is such an engine in this build; `others` are those that every build has.
+fn engine(section: &str, name: &str, others: &[&str]) -> Result<(), Failure> {
     let has_tch = cfg!(feature = "torch");
-    if name == other || (has_tch && name == TCH) {
+    if others.contains(&name) || (has_tch && name == TCH) {
         return Ok(());
     }
     if name == TCH {
@@ -131,8 +132,10 @@ fn engine(section: &str, name: &str, other: &str) -> Result<(), Failure> {
              scripts/libtorch.sh, then cargo build --release --features torch"
         )));
     }
-    let own = if has_tch { format!(" and \"{TCH}\"") } else { String::new() };
+    let all = others.iter().copied().chain(has_tch.then_some(TCH));
+    let all: Vec<String> = all.map(|name| format!("\"{name}\"")).collect();
     Err(Failure::input(format!(
-        "{section}.engine: there is no engine \"{name}\"\nhelp: there is \"{other}\"{own}"
+        "{section}.engine: there is no engine \"{name}\"\nhelp: there is {}",
+        all.join(", ")
     )))
 }

@@ -162,8 +162,9 @@ fn an_engine_that_there_is_not_is_named_with_those_that_there_are() {
         assert_eq!(output.status.code(), Some(2));
         stderr(&output)
     };
-    let said = with("policy_serving.engine=vllm");
-    assert!(said.contains("there is no engine \"vllm\"") && said.contains("\"sglang\""), "{said}");
+    let said = with("policy_serving.engine=tgi");
+    assert!(said.contains("there is no engine \"tgi\""), "{said}");
+    assert!(said.contains("\"sglang\", \"vllm\""), "{said}");
     let said = with("policy_training.engine=verl");
     assert!(said.contains("\"verl\"") && said.contains("\"megatron\""), "{said}");
     if !cfg!(feature = "torch") {

@@ -28,7 +28,7 @@ pub(super) async fn examine(
     }
     let name = &settings.api.api_key_env;
     let endpoint = match Endpoint::new(&settings.api, &settings.judge, variable) {
-        Ok(endpoint) => endpoint,
+        Ok(endpoint) => endpoint.impatient(),
         Err(EndpointError::Key(_)) => {
             let failed = Finding::failed(
                 KEY,
@@ -40,6 +40,10 @@ pub(super) async fn examine(
         Err(EndpointError::Client(error)) => {
             let cure = "look at the machine's certificates and proxies";
             return skip_from(1, Finding::failed(KEY, format!("no HTTP client: {error}"), cure));
+        }
+        Err(error @ (EndpointError::Certificates { .. } | EndpointError::Prompt(_))) => {
+            let cure = "correct it in settings.json";
+            return skip_from(1, Finding::failed(KEY, error.to_string(), cure));
         }
     };
     let key = Finding::passed(KEY, format!("{name} is set"));
@@ -176,6 +180,9 @@ fn cure(trouble: &Trouble, settings: &Settings) -> String {
         Trouble::NoScore => "raise `judge.max_tokens` in settings.json, or choose a `judge.model` \
                              that follows instructions"
             .to_owned(),
+        Trouble::Prompt(_) => {
+            "correct `judge.prompt` in settings.json: the names are in docs/judging.md".to_owned()
+        }
         Trouble::Rule(_) => "correct `reward_judging.rule`".to_owned(),
     }
 }

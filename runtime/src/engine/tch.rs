@@ -22,7 +22,7 @@ use headway_shared::action::InFlight;
 use headway_shared::config::KvOnSync;
 use headway_shared::input::Finish;
 use headway_shared::version::{DeployVersion, RolloutVersion};
-use tch::Device;
+use tch::{Device, Kind};
 use tokio::sync::mpsc::error::TryRecvError;
 
 use self::load::{Loader, Loading};
@@ -47,6 +47,8 @@ pub struct TchEngine {
     pub weights: Arc<Weights>,
     /// Their version.
     pub version: DeployVersion,
+    /// What it computes in.
+    kind: Kind,
     /// Makes the shadow copy.
     loader: Loader,
 }
@@ -61,14 +63,21 @@ impl TchEngine {
         weights: Arc<Weights>,
         version: DeployVersion,
     ) -> Self {
-        Self { shape, device, slots: slots.max(1), weights, version, loader: Loader::default() }
+        let (kind, loader) = (Kind::Float, Loader::of_kind(Kind::Float));
+        Self { shape, device, slots: slots.max(1), weights, version, kind, loader }
+    }
+
+    /// The same, computing in another type, such as [`Kind::BFloat16`].
+    #[must_use]
+    pub fn in_kind(self, kind: Kind) -> Self {
+        Self { kind, loader: Loader::of_kind(kind), ..self }
     }
 }
 
 impl Engine for TchEngine {
     fn run(self, mailbox: EngineMailbox) {
         let _no_gradients = tch::no_grad_guard();
-        let started = Net::new(&self.shape, &self.weights, self.device)
+        let started = Net::of_kind(&self.shape, &self.weights, self.device, self.kind)
             .and_then(|net| Ok((Cache::new(&net, self.slots)?, net)));
         // To return is to be down. The driver has no net to serve with, whatever the reason.
         let Ok((cache, net)) = started else { return };

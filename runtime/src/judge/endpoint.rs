@@ -1,21 +1,21 @@
 //! A judge behind an OpenAI-compatible endpoint.
 
+mod form;
+mod patience;
+
+use std::sync::Arc;
 use std::time::Duration;
 
 use headway_shared::config::{Api, Judge as JudgeSettings};
-use headway_shared::input::Score;
-use reqwest::Client;
-use serde_json::{Value, json};
+use reqwest::{Certificate, Client};
+use serde_json::json;
+
+use form::Form;
+use patience::Patience;
 
 use super::{Case, Judge, Trouble, Verdict, Vote};
 use crate::http::{self, Completion};
 use crate::secret::Secret;
-
-/// What the judge is told to do.
-const TASK: &str = "You grade one turn of an assistant. You see the conversation, the assistant's \
-    turn, and what followed it. Grade the turn alone, by what followed. Think briefly, then end \
-    with \\boxed{1} if it helped, \\boxed{-1} if it did harm or was wrong, and \\boxed{0} if you \
-    cannot tell.";
 
 /// A longer answer is no vote.
 const MOST_BYTES: usize = 1 << 20;
@@ -40,10 +40,21 @@ pub enum EndpointError {
     /// There is no HTTP client.
     #[error("no HTTP client: {0}")]
     Client(#[from] reqwest::Error),
+    /// The certificates to trust cannot be read.
+    #[error("api.ca_file: {path}: {why}\nhelp: name a file of certificates in PEM format")]
+    Certificates {
+        /// The file.
+        path: String,
+        /// What is wrong with it.
+        why: String,
+    },
+    /// The template of the question is none.
+    #[error("judge.prompt: {0}")]
+    Prompt(String),
 }
 
-/// An endpoint that judges. The vote is the last `\boxed{1}`, `\boxed{0}` or `\boxed{-1}` of its
-/// answer.
+/// An endpoint that judges. One that limits its rate (429) is asked again when it says, for as long as
+/// the core waits for the vote.
 #[derive(Clone, Debug)]
 pub struct Endpoint {
     client: Client,
@@ -52,6 +63,9 @@ pub struct Endpoint {
     model: String,
     temperature: f64,
     max_tokens: u32,
+    form: Arc<Form>,
+    /// `None`: it is not asked again.
+    patience: Option<Patience>,
 }
 
 impl Endpoint {
@@ -71,6 +85,11 @@ impl Endpoint {
         // A key and a conversation go nowhere but where the settings say.
         let client = http::client().redirect(reqwest::redirect::Policy::none());
         let client = if timeout.is_zero() { client } else { client.timeout(timeout) };
+        let client = match &api.ca_file {
+            Some(path) => client.tls_certs_merge(certificates(path)?),
+            None => client,
+        };
+        let form = Arc::new(Form::new(judge).map_err(EndpointError::Prompt)?);
         Ok(Self {
             client: client.build()?,
             url: format!("{}/chat/completions", api.base_url),
@@ -78,7 +97,15 @@ impl Endpoint {
             model: judge.model.clone(),
             temperature: judge.temperature,
             max_tokens: judge.max_tokens,
+            form,
+            patience: Some(Patience::default()),
         })
+    }
+
+    /// The same, which takes a limited rate for the answer: who looks at an endpoint wants to know.
+    #[must_use]
+    pub fn impatient(self) -> Self {
+        Self { patience: None, ..self }
     }
 
     /// What is asked, without a password that may stand in it.
@@ -89,43 +116,40 @@ impl Endpoint {
         let host = host.rsplit_once('@').map_or(host, |(_, host)| host);
         format!("{scheme}://{host}/{path}")
     }
-
-    fn body(&self, case: &Case) -> Value {
-        let mut shown = String::new();
-        for message in &case.question.messages {
-            shown.push_str(&format!("[{}]\n{}\n\n", message.role, message.content));
-        }
-        let followed = case.next_state.as_deref().unwrap_or("(nothing)");
-        shown.push_str(&format!(
-            "[the assistant's turn]\n{}\n\n[what followed]\n{followed}",
-            case.response
-        ));
-        json!({
-            "model": self.model,
-            "temperature": self.temperature,
-            "max_tokens": self.max_tokens,
-            "messages": [
-                {"role": "system", "content": TASK},
-                {"role": "user", "content": shown},
-            ],
-        })
-    }
 }
 
 impl Judge for Endpoint {
     fn vote(&self, case: Case) -> Vote {
-        let request = self.client.post(&self.url).bearer_auth(self.key.reveal());
-        let request = request.json(&self.body(&case));
+        let mut body = match self.form.ask(&case) {
+            Ok(body) => body,
+            Err(why) => {
+                let verdict = Verdict::none(Trouble::Prompt(why.into()));
+                return Box::pin(async move { verdict });
+            }
+        };
+        body["model"] = json!(self.model);
+        body["temperature"] = json!(self.temperature);
+        body["max_tokens"] = json!(self.max_tokens);
+        let request = self.client.post(&self.url).bearer_auth(self.key.reveal()).json(&body);
+        let (form, patience) = (self.form.clone(), self.patience.clone());
         Box::pin(async move {
-            let answer = match answer(request).await {
+            let answer = match answer(&request, patience.as_ref()).await {
                 Ok(answer) => answer,
                 Err(trouble) => return Verdict::none(trouble),
             };
-            let score = answer.text().and_then(boxed);
+            let score = answer.text().and_then(|text| form.score(text));
             let verdict = score.map_or(Verdict::none(Trouble::NoScore), Verdict::score);
             Verdict { tokens: answer.tokens(), ..verdict }
         })
     }
+}
+
+/// The certificates of a file.
+fn certificates(path: &str) -> Result<Vec<Certificate>, EndpointError> {
+    let wrong = |why: String| EndpointError::Certificates { path: path.to_owned(), why };
+    let bytes = std::fs::read(path).map_err(|error| wrong(error.to_string()))?;
+    let found = Certificate::from_pem_bundle(&bytes).map_err(|error| wrong(error.to_string()))?;
+    if found.is_empty() { Err(wrong("it holds no certificate".to_owned())) } else { Ok(found) }
 }
 
 /// What an error of the client means; its own text can hold the URL, and with it a password.
@@ -138,8 +162,23 @@ fn trouble(error: &reqwest::Error) -> Trouble {
 }
 
 /// An error for everything that is no answer: no connection, a status, another format, too much.
-async fn answer(request: reqwest::RequestBuilder) -> Result<Completion, Trouble> {
-    let mut response = request.send().await.map_err(|error| trouble(&error))?;
+async fn answer(
+    request: &reqwest::RequestBuilder,
+    patience: Option<&Patience>,
+) -> Result<Completion, Trouble> {
+    let mut tries = 0;
+    let mut response = loop {
+        if let Some(patience) = patience {
+            patience.wait().await;
+        }
+        // Its body is in memory: it can be sent again.
+        let again = request.try_clone().ok_or(Trouble::BrokenOff)?;
+        let response = again.send().await.map_err(|error| trouble(&error))?;
+        if patience.is_none_or(|patience| !patience.heed(&response, tries)) {
+            break response;
+        }
+        tries += 1;
+    };
     if !response.status().is_success() {
         return Err(Trouble::Status(response.status().as_u16()));
     }
@@ -153,19 +192,6 @@ async fn answer(request: reqwest::RequestBuilder) -> Result<Completion, Trouble>
     serde_json::from_slice(&bytes).map_err(|_| Trouble::Unreadable)
 }
 
-/// The last `\boxed{1|0|-1}`, as a score.
-fn boxed(text: &str) -> Option<Score> {
-    text.rmatch_indices("\\boxed{").find_map(|(start, mark)| {
-        let inside = text[start + mark.len()..].split_once('}')?.0;
-        match inside.trim() {
-            "1" => Some(1_000_000),
-            "0" => Some(0),
-            "-1" => Some(-1_000_000),
-            _ => None,
-        }
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -177,21 +203,19 @@ mod tests {
                 base_url: base_url.to_owned(),
                 api_key_env: "K".to_owned(),
                 timeout: headway_shared::time::Span::ZERO,
+                ca_file: None,
             };
-            let judge = JudgeSettings { model: "m".to_owned(), temperature: 0.0, max_tokens: 1 };
+            let judge = JudgeSettings {
+                model: "m".to_owned(),
+                temperature: 0.0,
+                max_tokens: 1,
+                system: None,
+                prompt: None,
+                score: headway_shared::config::ScoreForm::Boxed,
+            };
             Endpoint::new(&api, &judge, |_| Some("k".to_owned())).unwrap().url()
         };
         assert_eq!(shown("http://me:pw@host:80/v1"), "http://host:80/v1/chat/completions");
         assert_eq!(shown("http://host/v1"), "http://host/v1/chat/completions");
-    }
-
-    #[test]
-    fn the_last_box_that_holds_a_vote_counts() {
-        assert_eq!(boxed(r"maybe \boxed{0}, no: \boxed{-1}"), Some(-1_000_000));
-        assert_eq!(boxed(r"\boxed{1} and \boxed{helpful}"), Some(1_000_000));
-        assert_eq!(boxed(r"\boxed{ 0 }"), Some(0));
-        for none in ["", "1", r"\boxed{2}", r"\boxed{1", r"\boxed{}"] {
-            assert_eq!(boxed(none), None, "{none}");
-        }
     }
 }

@@ -26,16 +26,19 @@ pub enum Trouble {
     #[error("the answer is no chat completion")]
     Unreadable,
     /// The answer holds no vote.
-    #[error("the answer has no \\boxed{{1}}, \\boxed{{0}} or \\boxed{{-1}}")]
+    #[error("the answer has no score in the form that `judge.score` names")]
     NoScore,
     /// The rule gives no score.
     #[error("the rule gives no score: {0}")]
     Rule(Arc<NoScore>),
+    /// The template of the question cannot be filled in: what it names is not there.
+    #[error("`judge.prompt` cannot be filled in: {0}")]
+    Prompt(Arc<str>),
 }
 
 impl Trouble {
     /// Names of all kinds, in the order of [`index`](Self::index).
-    pub const NAMES: [&'static str; 8] = [
+    pub const NAMES: [&'static str; 9] = [
         "unreachable",
         "slow",
         "timed_out",
@@ -44,6 +47,7 @@ impl Trouble {
         "unreadable",
         "no_score",
         "rule",
+        "prompt",
     ];
 
     /// Its place in [`NAMES`](Self::NAMES).
@@ -58,12 +62,14 @@ impl Trouble {
             Self::Unreadable => 5,
             Self::NoScore => 6,
             Self::Rule(_) => 7,
+            Self::Prompt(_) => 8,
         }
     }
 
-    /// The judge has answered, if only without a score: to ask again would not help.
+    /// To ask again would not help: the judge has answered, if only without a score, or cannot be
+    /// asked.
     #[must_use]
     pub const fn is_an_answer(&self) -> bool {
-        matches!(self, Self::NoScore | Self::Rule(_))
+        matches!(self, Self::NoScore | Self::Rule(_) | Self::Prompt(_))
     }
 }

@@ -24,7 +24,7 @@ impl Cache {
         let shape = net.shape();
         let positions = (shape.positions + CHUNK - 1) / CHUNK * CHUNK;
         let extent = [slots as i64, shape.kv_heads, positions, shape.head_size];
-        let zeros = || Tensor::f_zeros(extent, (Kind::Float, net.device()));
+        let zeros = || Tensor::f_zeros(extent, (net.kind(), net.device()));
         let layers = (0..shape.layers).map(|_| Ok((zeros()?, zeros()?)));
         Ok(Self { positions, layers: layers.collect::<Result<_, ModelError>>()? })
     }
@@ -46,7 +46,7 @@ impl Cache {
         let positions = Tensor::f_arange(length, (Kind::Int64, net.device()))?
             .f_unsqueeze(0)?
             .f_expand([count, length], false)?;
-        let mask = causal_mask(length, net.device())?;
+        let mask = causal_mask(length, (net.kind(), net.device()))?;
         let layers = &mut self.layers;
         let states = net.hidden(&tokens, &positions, &mask, &mut |layer, keys, values| {
             let (all_keys, all_values) = &mut layers[layer];
@@ -78,7 +78,7 @@ impl Cache {
         let places = Tensor::f_from_slice(&places)?.f_to_device(device)?;
         let tokens: Vec<i64> = tokens.iter().map(|&id| i64::from(id)).collect();
         let tokens = Tensor::f_from_slice(&tokens)?.f_view([count, 1])?.f_to_device(device)?;
-        let mask = reach_mask(&places, reach)?;
+        let mask = reach_mask(&places, reach, net.kind())?;
         let layers = &mut self.layers;
         let column = places.f_view([count, 1])?;
         let states = net.hidden(&tokens, &column, &mask, &mut |layer, keys, values| {
@@ -100,11 +100,11 @@ fn slot_rows(slots: &[usize], net: &Net) -> Result<Tensor, ModelError> {
 
 /// What is added to each row's scores, [n, 1, 1, reach]: nothing up to its own place, minus
 /// infinity beyond.
-fn reach_mask(places: &Tensor, reach: i64) -> Result<Tensor, ModelError> {
+fn reach_mask(places: &Tensor, reach: i64, kind: Kind) -> Result<Tensor, ModelError> {
     let device = places.device();
     let columns = Tensor::f_arange(reach, (Kind::Int64, device))?.f_unsqueeze(0)?;
     let beyond = columns.f_gt_tensor(&places.f_unsqueeze(1)?)?;
-    let zeros = Tensor::f_zeros([places.size()[0], reach], (Kind::Float, device))?;
+    let zeros = Tensor::f_zeros([places.size()[0], reach], (kind, device))?;
     let mask = zeros.f_masked_fill(&beyond, f64::NEG_INFINITY)?;
     Ok(mask.f_view([-1, 1, 1, reach])?)
 }

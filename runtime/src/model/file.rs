@@ -63,7 +63,7 @@ pub(crate) fn write_with(
         .map_err(|error| failed(error.to_string()))
 }
 
-/// Reads weights and the texts of the header. Tensors of type F32 and BF16 are understood.
+/// Reads weights and the texts of the header. Tensors of type F32, BF16 and F16 are understood.
 ///
 /// # Errors
 /// [`ModelError::File`]: the file cannot be read, is cut off, is no safetensors file, or holds
@@ -82,7 +82,11 @@ pub fn read(path: &Path) -> Result<(Weights, Header), ModelError> {
             Dtype::BF16 => {
                 floats(view.data(), |&[a, b]: &[u8; 2]| f32::from_le_bytes([0, 0, a, b]))
             }
-            other => return Err(failed(format!("tensor `{name}` is {other:?}, not F32 or BF16"))),
+            Dtype::F16 => floats(view.data(), |&[a, b]: &[u8; 2]| half(u16::from_le_bytes([a, b]))),
+            other => {
+                let reason = format!("tensor `{name}` is {other:?}, not F32, BF16 or F16");
+                return Err(failed(reason));
+            }
         };
         let shape = view.shape().iter().map(|&size| size as i64).collect();
         Ok(WeightTensor { name: name.to_owned(), shape, data })
@@ -94,4 +98,37 @@ pub fn read(path: &Path) -> Result<(Weights, Header), ModelError> {
 
 fn floats<const N: usize>(bytes: &[u8], float: impl Fn(&[u8; N]) -> f32) -> Vec<f32> {
     bytes.as_chunks::<N>().0.iter().map(float).collect()
+}
+
+/// A number of IEEE 754's binary16.
+fn half(bits: u16) -> f32 {
+    let (exponent, fraction) = (u32::from(bits >> 10 & 0x1f), u32::from(bits & 0x3ff));
+    let size = match exponent {
+        // 2^-24 each.
+        0 => fraction as f32 / 16_777_216.0,
+        31 => f32::from_bits(0x7f80_0000 | fraction << 13),
+        _ => f32::from_bits((exponent + 112) << 23 | fraction << 13),
+    };
+    if bits >> 15 == 1 { -size } else { size }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::half;
+
+    #[test]
+    fn numbers_of_16_bits_are_what_they_are() {
+        for (bits, number) in [
+            (0x3c00, 1.0),
+            (0xc000, -2.0),
+            (0x3555, 0.333_251_95),
+            (0x7bff, 65504.0),
+            (0x0001, 5.960_464_5e-8),
+            (0x8000, -0.0),
+            (0x7c00, f32::INFINITY),
+        ] {
+            assert_eq!(half(bits), number, "{bits:x}");
+        }
+        assert!(half(0x7e00).is_nan());
+    }
 }

@@ -1,3 +1,5 @@
+use std::collections::BTreeMap;
+
 use tch::{Device, Kind, Tensor};
 
 use super::{ModelError, Shape};
@@ -8,13 +10,12 @@ use crate::engine::{WeightTensor, Weights};
 pub struct Net {
     shape: Shape,
     device: Device,
+    /// What it computes in; a trainer's is [`Kind::Float`].
+    kind: Kind,
     tensors: Vec<Tensor>,
     /// Cosine and sine of every position, [positions, head_size].
     rotary: (Tensor, Tensor),
 }
-
-/// Tensors per layer, before which comes the embedding.
-const PER_LAYER: usize = 9;
 
 impl Net {
     /// Copies weights to a device. Additional tensors are an error of nobody and left alone.
@@ -22,17 +23,33 @@ impl Net {
     /// # Errors
     /// A tensor is missing, has another extent or is not finite; libtorch has no room.
     pub fn new(shape: &Shape, weights: &Weights, device: Device) -> Result<Self, ModelError> {
+        Self::of_kind(shape, weights, device, Kind::Float)
+    }
+
+    /// The same, computing in another type, such as [`Kind::BFloat16`].
+    ///
+    /// # Errors
+    /// As [`new`](Self::new).
+    pub fn of_kind(
+        shape: &Shape,
+        weights: &Weights,
+        device: Device,
+        kind: Kind,
+    ) -> Result<Self, ModelError> {
         shape.check()?;
+        let named: BTreeMap<&str, &WeightTensor> =
+            weights.tensors.iter().map(|tensor| (tensor.name.as_str(), tensor)).collect();
         let tensors = shape
             .tensors()
             .into_iter()
             .map(|(name, needs)| {
-                let found = weights.tensors.iter().find(|tensor| tensor.name == name);
-                let tensor = found.ok_or(ModelError::Missing(name))?;
-                upload(tensor, &needs, device)
+                let tensor = named.get(name.as_str()).ok_or(ModelError::Missing(name))?;
+                Ok(upload(tensor, &needs, device)?.f_to_kind(kind)?)
             })
-            .collect::<Result<_, _>>()?;
-        Ok(Self { shape: shape.clone(), device, tensors, rotary: rotary(shape, device)? })
+            .collect::<Result<_, ModelError>>()?;
+        let (cos, sin) = rotary(shape, device)?;
+        let rotary = (cos.f_to_kind(kind)?, sin.f_to_kind(kind)?);
+        Ok(Self { shape: shape.clone(), device, kind, tensors, rotary })
     }
 
     /// The sizes.
@@ -45,6 +62,12 @@ impl Net {
     #[must_use]
     pub fn device(&self) -> Device {
         self.device
+    }
+
+    /// What it computes in.
+    #[must_use]
+    pub fn kind(&self) -> Kind {
+        self.kind
     }
 
     /// The tensors, in the order of [`Shape::tensors`].
@@ -78,6 +101,7 @@ impl Net {
         Ok(Self {
             shape: self.shape.clone(),
             device: self.device,
+            kind: self.kind,
             tensors: self.tensors.iter().map(copy).collect::<Result<_, _>>()?,
             rotary: (self.rotary.0.shallow_clone(), self.rotary.1.shallow_clone()),
         })
@@ -105,7 +129,7 @@ impl Net {
         let rotary = (cos?, sin?);
         let mut states = Tensor::f_embedding(&self.tensors[0], tokens, -1, false, false)?;
         for layer in 0..self.shape.layers as usize {
-            let weights = &self.tensors[1 + layer * PER_LAYER..][..PER_LAYER];
+            let weights = self.layer(layer);
             let attended = self.attention(layer, weights, &states, &rotary, mask, keep)?;
             states = states.f_add(&attended)?;
             let inner = self.norm(&states, &weights[5])?;
@@ -113,7 +137,13 @@ impl Net {
             let up = inner.f_linear(&weights[7], None::<Tensor>)?;
             states = states.f_add(&gate.f_mul(&up)?.f_linear(&weights[8], None::<Tensor>)?)?;
         }
-        self.norm(&states, &self.tensors[self.tensors.len() - 2])
+        self.norm(&states, &self.tensors[1 + self.shape.layers as usize * self.shape.per_layer()])
+    }
+
+    /// A layer's tensors, in the order of [`Shape::tensors`].
+    fn layer(&self, layer: usize) -> &[Tensor] {
+        let count = self.shape.per_layer();
+        &self.tensors[1 + layer * count..][..count]
     }
 
     /// Logits, [.., vocab], of states [.., hidden].
@@ -121,7 +151,8 @@ impl Net {
     /// # Errors
     /// What libtorch says.
     pub fn logits(&self, states: &Tensor) -> Result<Tensor, ModelError> {
-        Ok(states.f_linear(&self.tensors[self.tensors.len() - 1], None::<Tensor>)?)
+        let head = if self.shape.tied { 0 } else { self.tensors.len() - 1 };
+        Ok(states.f_linear(&self.tensors[head], None::<Tensor>)?)
     }
 
     /// Logits of whole sequences, [n, t, vocab], from [`padded`] tokens [n, t]: what is right of a
@@ -134,7 +165,7 @@ impl Net {
         let positions = Tensor::f_arange(length, (Kind::Int64, self.device))?
             .f_unsqueeze(0)?
             .f_expand([count, length], false)?;
-        let mask = causal_mask(length, self.device)?;
+        let mask = causal_mask(length, (self.kind, self.device))?;
         let states = self.hidden(tokens, &positions, &mask, &mut |_, k, v| Ok((k, v)))?;
         self.logits(&states)
     }
@@ -150,15 +181,25 @@ impl Net {
     ) -> Result<Tensor, ModelError> {
         let (count, length, _) = states.size3()?;
         let normed = self.norm(states, &weights[0])?;
-        let heads = |weight: &Tensor, heads: i64| {
-            normed
-                .f_linear(weight, None::<Tensor>)?
-                .f_view([count, length, heads, self.shape.head_size])?
-                .f_transpose(1, 2)
+        // Behind the nine that every layer has: biases, then norms.
+        let bias = |place: usize| self.shape.biases.then(|| &weights[9 + place]);
+        let heads = |place: usize, heads: i64| {
+            normed.f_linear(&weights[1 + place], bias(place))?.f_view([
+                count,
+                length,
+                heads,
+                self.shape.head_size,
+            ])
         };
-        let queries = rotate(&heads(&weights[1], self.shape.heads)?, rotary)?;
-        let keys = rotate(&heads(&weights[2], self.shape.kv_heads)?, rotary)?;
-        let values = heads(&weights[3], self.shape.kv_heads)?;
+        let normed_heads = |place: usize, of: i64| -> Result<Tensor, ModelError> {
+            let of = heads(place, of)?;
+            let gain = weights.len() - 2 + place;
+            let of = if self.shape.head_norms { self.norm(&of, &weights[gain])? } else { of };
+            rotate(&of.f_transpose(1, 2)?, rotary)
+        };
+        let queries = normed_heads(0, self.shape.heads)?;
+        let keys = normed_heads(1, self.shape.kv_heads)?;
+        let values = heads(2, self.shape.kv_heads)?.f_transpose(1, 2)?;
         let (keys, values) = keep(layer, keys, values)?;
         let grouped = self.shape.heads != self.shape.kv_heads;
         let mixed = Tensor::f_scaled_dot_product_attention(
@@ -176,7 +217,7 @@ impl Net {
     }
 
     fn norm(&self, states: &Tensor, gain: &Tensor) -> Result<Tensor, ModelError> {
-        Ok(states.f_rms_norm([self.shape.hidden], Some(gain), self.shape.norm_eps)?)
+        Ok(states.f_rms_norm(gain.size(), Some(gain), self.shape.norm_eps)?)
     }
 }
 
@@ -203,8 +244,8 @@ pub fn padded(sequences: &[&[u32]], device: Device) -> Result<Tensor, ModelError
 ///
 /// # Errors
 /// What libtorch says.
-pub fn causal_mask(length: i64, device: Device) -> Result<Tensor, ModelError> {
-    let full = Tensor::f_full([1, 1, length, length], f64::NEG_INFINITY, (Kind::Float, device))?;
+pub fn causal_mask(length: i64, options: (Kind, Device)) -> Result<Tensor, ModelError> {
+    let full = Tensor::f_full([1, 1, length, length], f64::NEG_INFINITY, options)?;
     Ok(full.f_triu(1)?)
 }
 
@@ -234,11 +275,14 @@ pub(crate) fn floats(tensor: &Tensor) -> Result<Vec<f32>, ModelError> {
 /// Computed in f64: at long positions f32 angles are off.
 fn rotary(shape: &Shape, device: Device) -> Result<(Tensor, Tensor), ModelError> {
     let half = shape.head_size / 2;
+    let frequencies: Vec<f64> = (0..half)
+        .map(|place| -2.0 * place as f64 / shape.head_size as f64)
+        .map(|exponent| shape.rope_scaling.of(libm::pow(shape.rope_theta, exponent)))
+        .collect();
     let mut tables = (Vec::new(), Vec::new());
     for position in 0..shape.positions {
         for place in 0..shape.head_size {
-            let exponent = -2.0 * (place % half) as f64 / shape.head_size as f64;
-            let angle = position as f64 * libm::pow(shape.rope_theta, exponent);
+            let angle = position as f64 * frequencies[(place % half) as usize];
             tables.0.push(libm::cos(angle) as f32);
             tables.1.push(libm::sin(angle) as f32);
         }

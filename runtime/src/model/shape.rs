@@ -26,9 +26,77 @@ pub struct Shape {
     pub positions: i64,
     /// Base of the rotary frequencies.
     pub rope_theta: f64,
+    /// How those frequencies are stretched for long sequences.
+    #[serde(default)]
+    pub rope_scaling: RopeScaling,
     /// Added to the mean square in RMSNorm.
     pub norm_eps: f64,
+    /// Queries, keys and values have biases, as in Qwen2.
+    #[serde(default)]
+    pub biases: bool,
+    /// Queries and keys are normed, head by head, as in Qwen3.
+    #[serde(default)]
+    pub head_norms: bool,
+    /// The output head is the embedding.
+    #[serde(default)]
+    pub tied: bool,
 }
+
+/// How the rotary frequencies of a checkpoint differ from powers of `rope_theta`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub enum RopeScaling {
+    /// They do not.
+    #[default]
+    None,
+    /// Each is divided by this factor.
+    Linear {
+        /// At least 1.
+        factor: f64,
+    },
+    /// As Llama 3.1 has it: slow ones are divided by `factor`, fast ones are left alone, those between
+    /// go over from one to the other.
+    Llama3 {
+        /// At least 1.
+        factor: f64,
+        /// A frequency that turns less than this often in `original` positions is slow.
+        low: f64,
+        /// One that turns more often than this is fast; above `low`.
+        high: f64,
+        /// The positions that the model was first trained for.
+        original: f64,
+    },
+}
+
+impl RopeScaling {
+    /// What becomes of a frequency, in radians per position.
+    pub(super) fn of(self, frequency: f64) -> f64 {
+        match self {
+            Self::None => frequency,
+            Self::Linear { factor } => frequency / factor,
+            Self::Llama3 { factor, low, high, original } => {
+                let turns = original * frequency / std::f64::consts::TAU;
+                let kept = ((turns - low) / (high - low)).clamp(0.0, 1.0);
+                (1.0 - kept) * frequency / factor + kept * frequency
+            }
+        }
+    }
+
+    fn is_possible(self) -> bool {
+        match self {
+            Self::None => true,
+            Self::Linear { factor } => factor.is_finite() && factor >= 1.0,
+            Self::Llama3 { factor, low, high, original } => {
+                let all = [factor, low, high, original];
+                all.iter().all(|number| number.is_finite() && *number > 0.0)
+                    && factor >= 1.0
+                    && high > low
+            }
+        }
+    }
+}
+
+/// The largest size of a model: products of two fit 64 bits.
+const LARGEST: i64 = 1 << 24;
 
 impl Shape {
     /// A small one for a CPU: two layers of width 64. The low base of the rotary frequencies suits
@@ -45,7 +113,11 @@ impl Shape {
             mlp: 176,
             positions,
             rope_theta: 100.0,
+            rope_scaling: RopeScaling::None,
             norm_eps: 1e-5,
+            biases: false,
+            head_norms: false,
+            tied: false,
         }
     }
 
@@ -67,6 +139,9 @@ impl Shape {
         if sizes.iter().any(|&size| size < 1) {
             return Err(ModelError::Shape("every size is at least 1"));
         }
+        if sizes.iter().any(|&size| size > LARGEST) {
+            return Err(ModelError::Shape("no size is above 16777216"));
+        }
         if self.heads % self.kv_heads != 0 {
             return Err(ModelError::Shape("`kv_heads` divides `heads`"));
         }
@@ -75,6 +150,11 @@ impl Shape {
         }
         if !(self.rope_theta > 0.0 && self.norm_eps > 0.0) {
             return Err(ModelError::Shape("`rope_theta` and `norm_eps` are above 0"));
+        }
+        if !self.rope_scaling.is_possible() {
+            return Err(ModelError::Shape(
+                "`rope_scaling` has a factor of at least 1 and numbers above 0",
+            ));
         }
         Ok(())
     }
@@ -86,7 +166,8 @@ impl Shape {
         let mut all = vec![("model.embed_tokens.weight".to_owned(), vec![self.vocab, self.hidden])];
         for layer in 0..self.layers {
             let mut add = |name: &str, extent: Vec<i64>| {
-                all.push((format!("model.layers.{layer}.{name}.weight"), extent));
+                let kind = if name.ends_with(".bias") { "" } else { ".weight" };
+                all.push((format!("model.layers.{layer}.{name}{kind}"), extent));
             };
             add("input_layernorm", vec![self.hidden]);
             add("self_attn.q_proj", vec![queries, self.hidden]);
@@ -97,13 +178,35 @@ impl Shape {
             add("mlp.gate_proj", vec![self.mlp, self.hidden]);
             add("mlp.up_proj", vec![self.mlp, self.hidden]);
             add("mlp.down_proj", vec![self.hidden, self.mlp]);
+            if self.biases {
+                add("self_attn.q_proj.bias", vec![queries]);
+                add("self_attn.k_proj.bias", vec![keys]);
+                add("self_attn.v_proj.bias", vec![keys]);
+            }
+            if self.head_norms {
+                add("self_attn.q_norm", vec![self.head_size]);
+                add("self_attn.k_norm", vec![self.head_size]);
+            }
         }
         all.push(("model.norm.weight".to_owned(), vec![self.hidden]));
-        all.push(("lm_head.weight".to_owned(), vec![self.vocab, self.hidden]));
+        if !self.tied {
+            all.push(("lm_head.weight".to_owned(), vec![self.vocab, self.hidden]));
+        }
         all
     }
 
-    /// Random weights: gains 1, matrices normal with variance 1/inputs, those that end in the
+    /// How many of [`tensors`](Self::tensors) each layer has.
+    pub(super) fn per_layer(&self) -> usize {
+        9 + if self.biases { 3 } else { 0 } + if self.head_norms { 2 } else { 0 }
+    }
+
+    /// How many numbers all weights are.
+    #[must_use]
+    pub fn parameters(&self) -> i64 {
+        self.tensors().iter().map(|(_, extent)| extent.iter().product::<i64>()).sum()
+    }
+
+    /// Random weights: gains 1, biases 0, matrices normal with variance 1/inputs, those that end in the
     /// residual stream scaled down by its depth. The head is small, so that the first policy is
     /// nearly uniform. Equal seeds, equal weights, on any platform.
     #[must_use]
@@ -113,6 +216,7 @@ impl Shape {
             random.set_stream(place as u64);
             let count = usize::try_from(shape.iter().product::<i64>()).unwrap_or(0);
             let data = match *shape.as_slice() {
+                [_] if name.ends_with(".bias") => vec![0.0; count],
                 [_] => vec![1.0; count],
                 _ => {
                     let scale = self.scale(&name, shape[1]);

@@ -9,6 +9,7 @@
 
 mod adamw;
 mod checkpoint;
+mod export;
 mod gaps;
 mod learner;
 mod loss;
@@ -24,9 +25,10 @@ use headway_shared::version::LearnerVersion;
 use tch::Device;
 
 pub use self::adamw::AdamW;
+pub use self::export::Exports;
 use self::learner::{Habits, Learner, Step};
 use super::{Probe, Trainer, TrainerCommand, TrainerEvent, TrainerMailbox};
-use crate::engine::Weights;
+use crate::engine::{Export, Weights};
 use crate::model::{ModelError, Net, Shape};
 
 /// The most snapshots that the lag probe has a use for.
@@ -43,6 +45,8 @@ pub struct TchTrainer {
     pub fresh: Arc<Weights>,
     /// Where checkpoints are; `None`: there are none, and none can be written.
     pub checkpoints: Option<PathBuf>,
+    /// Where weights are written for engines of other processes; `None`: the engine is in this one.
+    pub exports: Option<Exports>,
     /// How parameters are updated.
     pub optimizer: AdamW,
     /// The temperature that the engines sample with; above 0.
@@ -65,6 +69,7 @@ impl TchTrainer {
             device,
             fresh,
             checkpoints: None,
+            exports: None,
             optimizer: AdamW::default(),
             temperature: 1.0,
             snapshots: MAX_SNAPSHOTS,
@@ -142,10 +147,9 @@ impl TchTrainer {
                 Some(up(learner))
             }
             TrainerCommand::Save { publication, version } => {
-                Some(match learner.weights_of(version) {
-                    Ok(weights) => {
-                        TrainerEvent::Saved { publication, weights: Arc::new(weights).into() }
-                    }
+                let weights = learner.weights_of(version).map_err(|error| error.to_string());
+                Some(match weights.and_then(|weights| self.hand_over(version, weights)) {
+                    Ok(weights) => TrainerEvent::Saved { publication, weights },
                     Err(error) => {
                         tracing::error!(target: "headway", "{publication} could not be exported: {error}");
                         TrainerEvent::SaveFailed { publication }
@@ -167,6 +171,14 @@ impl TchTrainer {
             }
             TrainerCommand::Shutdown => None,
         })
+    }
+
+    /// Weights as the engines take them.
+    fn hand_over(&self, version: LearnerVersion, weights: Weights) -> Result<Export, String> {
+        match &self.exports {
+            Some(exports) => exports.write(version, &weights).map_err(|error| error.to_string()),
+            None => Ok(Arc::new(weights).into()),
+        }
     }
 
     /// Undoes a step, if it was the last that was trained, and removes what it left.

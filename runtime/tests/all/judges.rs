@@ -55,6 +55,24 @@ fn settings(url: &str) -> Settings {
     load_live(&Layers::new().json("settings.json", text.to_string())).unwrap().settings
 }
 
+/// A judge with more keys of `judge` and `api`.
+fn judge_as(url: &str, judge: Value, ca_file: Option<&str>) -> Result<Endpoint, String> {
+    let mut text = json!({
+        "api": {"base_url": url, "api_key_env": "JUDGE_KEY"},
+        "judge": {"model": "grader"},
+    });
+    for (key, value) in judge.as_object().unwrap() {
+        text["judge"][key] = value.clone();
+    }
+    if let Some(file) = ca_file {
+        text["api"]["ca_file"] = json!(file);
+    }
+    let layers = Layers::new().json("settings.json", text.to_string());
+    let settings = load_live(&layers).map_err(|error| format!("{error:?}"))?.settings;
+    Endpoint::new(&settings.api, &settings.judge, |_| Some("secret".to_owned()))
+        .map_err(|error| error.to_string())
+}
+
 fn judge(url: &str) -> Endpoint {
     judge_with(url, "secret")
 }
@@ -65,10 +83,93 @@ pub(super) fn judge_with(url: &str, key: &str) -> Endpoint {
 }
 
 async fn live(dir: &tempfile::TempDir, url: &str, judging: &str) -> Live {
+    live_with(dir, judge(url), judging).await
+}
+
+async fn live_with(dir: &tempfile::TempDir, judge: Endpoint, judging: &str) -> Live {
     let text = format!("[reward_judging]\n{judging}\n[policy_training]\nbatch_size = 1");
     let mut setup = Setup::new(&text);
-    setup.judge = Arc::new(judge(url));
+    setup.judge = Arc::new(judge);
     setup.start(dir.path()).await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_prompt_of_the_settings_asks_and_a_structured_answer_scores() {
+    let (url, asked) = endpoint(|_| says(r#"{"reason": "nearly", "score": 0.5}"#)).await;
+    let dir = tempfile::tempdir().unwrap();
+    let prompt = "{{ messages | length }} {{ prompt }} > {{ answer }} = {{ metadata.answer }}?\
+                  {% if next_state is defined %} {{ next_state }}{% endif %}";
+    let wished = json!({"score": "json", "system": "Be strict.", "prompt": prompt});
+    let judge = judge_as(&url, wished, None).unwrap();
+    let live = live_with(&dir, judge, "judge_needs = \"turn\"\naggregate = \"mean\"").await;
+    let mut asking = turn("a", "hello");
+    asking["metadata"] = json!({"answer": "bye"});
+    live.answer(&asking).await;
+    live.until(|status| status.ledger.trained == 1).await;
+    assert_eq!(live.trainer.batches()[0][0].reward, 0.5);
+    let (_, body) = asked.0.lock().unwrap()[0].clone();
+    assert_eq!(body["messages"][0]["content"], "Be strict.");
+    assert_eq!(body["messages"][1]["content"], "1 hello > hello = bye?");
+    assert_eq!(body["response_format"]["type"], "json_schema");
+    let schema = &body["response_format"]["json_schema"]["schema"];
+    assert_eq!(schema["required"], json!(["reason", "score"]));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_prompt_that_names_what_a_turn_has_not_gives_no_score_and_asks_nobody() {
+    let (url, asked) = endpoint(|_| says("\\boxed{1}")).await;
+    let dir = tempfile::tempdir().unwrap();
+    let wished = json!({"prompt": "{{ metadata.answer.text }}"});
+    let judge = judge_as(&url, wished, None).unwrap();
+    let live = live_with(&dir, judge, "judge_needs = \"turn\"").await;
+    let mut asking = turn("a", "hello");
+    asking["metadata"] = json!({"other": "x"});
+    live.answer(&asking).await;
+    let status = live.until_nothing_is_kept().await;
+    assert_eq!(status.ledger.discarded[Discard::JudgeFailed.index()], 1);
+    assert_eq!(status.ledger.votes, 1, "it is not asked again");
+    assert!(asked.0.lock().unwrap().is_empty());
+    let page = live.get("/metrics").await.text().await.unwrap();
+    assert!(page.contains("headway_failed_votes_total{reason=\"prompt\"} 1"), "{page}");
+}
+
+#[test]
+fn a_prompt_or_a_form_that_is_none_is_said_before_a_run_starts() {
+    let said = |judge: Value| judge_as("http://127.0.0.1:9", judge, None).unwrap_err();
+    let error = said(json!({"prompt": "fine\n{% if %}"}));
+    assert!(error.contains("judge.prompt") && error.contains("line 2"), "{error}");
+    let error = said(json!({"score": "stars"}));
+    assert!(error.contains("stars") && error.contains("boxed"), "{error}");
+    let missing = judge_as("https://127.0.0.1:9", json!({}), Some("/no/such/ca.pem"));
+    let error = missing.unwrap_err();
+    assert!(error.contains("api.ca_file") && error.contains("PEM"), "{error}");
+}
+
+/// The endpoint says no until its time is over; votes that are told so wait, and are not spent.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_endpoint_that_limits_its_rate_is_asked_again_when_it_says() {
+    let asked = Arc::new(Mutex::new(Vec::new()));
+    let times = asked.clone();
+    let handler = async move || {
+        let mut times = times.lock().unwrap();
+        times.push(tokio::time::Instant::now());
+        let limited = times.len() <= 2;
+        let status = if limited { StatusCode::TOO_MANY_REQUESTS } else { StatusCode::OK };
+        let said = says("\\boxed{1}").unwrap().1;
+        (status, [("retry-after", "1")], if limited { "slow down".to_owned() } else { said })
+    };
+    let router = Router::new().route("/v1/chat/completions", post(handler));
+    let (listener, address) = gateway::listen("127.0.0.1", 0).await.unwrap();
+    tokio::spawn(gateway::serve(listener, router, std::future::pending()));
+    let dir = tempfile::tempdir().unwrap();
+    let judging = "judge_needs = \"turn\"\njudge_retries = 0";
+    let live = live(&dir, &format!("http://{address}"), judging).await;
+    live.answer(&turn("a", "hello")).await;
+    let status = live.until(|status| status.ledger.trained == 1).await;
+    assert_eq!(status.ledger.votes, 1);
+    let times = asked.lock().unwrap().clone();
+    assert_eq!(times.len(), 3);
+    assert!(times[2].duration_since(times[0]).as_secs_f64() >= 2.0, "it waited as it was told");
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -1,12 +1,15 @@
-//! A run whose engine and trainer are outside: a server that speaks SGLang's protocol, and whoever
-//! pulls batches over HTTP.
+//! A run whose engine and trainer are outside: a server that speaks the protocol of SGLang or vLLM,
+//! and whoever pulls batches over HTTP.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use headway_runtime::clock::Clock;
 use headway_runtime::driver::{self, DriverHandle, Parts, Recovery, Status};
+use headway_runtime::engine::EngineLink;
 use headway_runtime::engine::sglang::SglangEngine;
+use headway_runtime::engine::vllm::VllmEngine;
 use headway_runtime::gateway::{self, Training};
 use headway_runtime::secret::Secret;
 use headway_runtime::shared::id::ReplicaId;
@@ -37,6 +40,29 @@ pub(super) fn text(serving: &str) -> String {
     )
 }
 
+/// Starts what speaks with a server.
+type Spawn = fn(ReplicaId, Clock, &str, DeployVersion) -> EngineLink;
+
+/// How often a server is looked at: a test waits for it.
+const LOOK: Duration = Duration::from_millis(5);
+
+fn sglang(replica: ReplicaId, clock: Clock, url: &str, newest: DeployVersion) -> EngineLink {
+    let mut made = SglangEngine::new(url, Secret::new("engine-key"), newest);
+    made.probe_interval = LOOK;
+    engine::spawn(replica, clock, 1024, made).unwrap()
+}
+
+pub(super) fn vllm(
+    replica: ReplicaId,
+    clock: Clock,
+    url: &str,
+    newest: DeployVersion,
+) -> EngineLink {
+    let mut made = VllmEngine::new(url, Secret::new("engine-key"), newest);
+    made.probe_interval = LOOK;
+    engine::spawn(replica, clock, 1024, made).unwrap()
+}
+
 /// A run that is going on.
 pub(super) struct Run {
     pub(super) url: String,
@@ -61,15 +87,24 @@ impl Run {
         lease: Span,
         options: gateway::Options,
     ) -> Self {
+        Self::start_with(dir, text, engines, lease, options, sglang).await
+    }
+
+    /// The same with engines of another kind.
+    pub(super) async fn start_with(
+        dir: &Path,
+        text: &str,
+        engines: &[String],
+        lease: Span,
+        options: gateway::Options,
+        engine: Spawn,
+    ) -> Self {
         let record = dir.join("run.db");
         let recovery = Recovery::open(&record, config(text)).unwrap();
         let clock = recovery.clock();
         let newest = DeployVersion::new(recovery.learner().number());
         let links = engines.iter().enumerate().map(|(index, url)| {
-            let mut script = SglangEngine::new(url, Secret::new("engine-key"), newest);
-            script.probe_interval = Duration::from_millis(5);
-            let replica = ReplicaId(u32::try_from(index).unwrap());
-            engine::spawn(replica, clock, 1024, script).unwrap()
+            engine(ReplicaId(u32::try_from(index).unwrap()), clock, url, newest)
         });
         let (external, desk) = ExternalTrainer::new(dir.join("trainer.json"), lease).unwrap();
         let parts = Parts {

@@ -5,27 +5,25 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::convert::Infallible;
-use std::net::SocketAddr;
 use std::path::Path;
 use std::pin::Pin;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::task::{Context, Poll};
-use std::thread::JoinHandle;
 
 use axum::body::{Body, Bytes};
-use axum::extract::{Request, State};
+use axum::extract::State;
 use axum::http::StatusCode;
-use axum::middleware::{Next, from_fn_with_state};
+use axum::middleware::from_fn_with_state;
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use axum::{Json, Router};
 use futures_core::Stream;
 use serde_json::{Value, json};
-use tokio::net::TcpListener;
-use tokio::sync::{mpsc, oneshot, watch};
+use tokio::sync::mpsc;
 
-/// What is answered to the ids of a prompt.
-type Answer = dyn Fn(&[u32]) -> Vec<u32> + Send + Sync;
+use super::scripted::{Life, remember};
+
+type Shared = super::scripted::Shared<Inner>;
 
 /// What goes wrong.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -58,38 +56,12 @@ struct Inner {
     incremental: bool,
     strangers: usize,
     trouble: Trouble,
-    calls: Vec<(String, Value)>,
-}
-
-struct Shared {
-    inner: Mutex<Inner>,
-    changed: watch::Sender<()>,
-    answer: Box<Answer>,
-}
-
-impl Shared {
-    fn change<T>(&self, change: impl FnOnce(&mut Inner) -> T) -> T {
-        let result = change(&mut self.inner.lock().unwrap());
-        self.changed.send_replace(());
-        result
-    }
-
-    async fn until<T>(&self, mut wished: impl FnMut(&mut Inner) -> Option<T>) -> T {
-        let mut changes = self.changed.subscribe();
-        loop {
-            if let Some(found) = wished(&mut self.inner.lock().unwrap()) {
-                return found;
-            }
-            changes.changed().await.unwrap();
-        }
-    }
 }
 
 /// The server.
 pub(crate) struct SglangServer {
     shared: Arc<Shared>,
-    address: SocketAddr,
-    running: Option<(oneshot::Sender<()>, JoinHandle<()>)>,
+    life: Life,
 }
 
 impl SglangServer {
@@ -99,24 +71,19 @@ impl SglangServer {
         answer: impl Fn(&[u32]) -> Vec<u32> + Send + Sync + 'static,
     ) -> Self {
         let inner = Inner { model: model.display().to_string(), ..Inner::default() };
-        let (changed, _) = watch::channel(());
-        let shared = Shared { inner: Mutex::new(inner), changed, answer: Box::new(answer) };
-        let address = SocketAddr::from(([127, 0, 0, 1], 0));
-        let mut server = Self { shared: Arc::new(shared), address, running: None };
+        let shared = Shared::new(inner, Box::new(answer));
+        let mut server = Self { shared, life: Life::new() };
         server.revive();
         server
     }
 
     pub(crate) fn url(&self) -> String {
-        format!("http://{}", self.address)
+        self.life.url()
     }
 
     /// It dies with everything that runs on it.
     pub(crate) fn die(&mut self) {
-        if let Some((stop, thread)) = self.running.take() {
-            drop(stop);
-            thread.join().unwrap();
-        }
+        self.life.die();
     }
 
     /// It starts, again with its first weights and without a label.
@@ -128,22 +95,7 @@ impl SglangServer {
             inner.running.clear();
             inner.aborted.clear();
         });
-        let (stop, stopped) = oneshot::channel();
-        let (said, address) = std::sync::mpsc::channel();
-        let (shared, wanted) = (self.shared.clone(), self.address);
-        let thread = std::thread::spawn(move || {
-            let runtime =
-                tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-            runtime.block_on(async {
-                let listener = TcpListener::bind(wanted).await.unwrap();
-                said.send(listener.local_addr().unwrap()).unwrap();
-                tokio::spawn(async { axum::serve(listener, router(shared)).await.unwrap() });
-                let _ = stopped.await;
-            });
-            // Connections end with the runtime.
-        });
-        self.address = address.recv().unwrap();
-        self.running = Some((stop, thread));
+        self.life.begin(router(self.shared.clone()));
     }
 
     /// Generates nothing after so many tokens of each turn; `None`: no limit.
@@ -185,18 +137,12 @@ impl SglangServer {
 
     /// The calls of a path, in order.
     pub(crate) fn calls(&self, path: &str) -> Vec<Value> {
-        self.shared.change(|inner| {
-            let calls = inner.calls.iter().filter(|(called, _)| called == path);
-            calls.map(|(_, body)| body.clone()).collect()
-        })
+        self.shared.calls(path)
     }
 
     /// Waits for the n-th call of a path.
     pub(crate) async fn until_called(&self, path: &str, times: usize) {
-        let has = |inner: &mut Inner| {
-            (inner.calls.iter().filter(|(called, _)| called == path).count() >= times).then_some(())
-        };
-        self.shared.until(has).await;
+        self.shared.until_called(path, times).await;
     }
 }
 
@@ -206,12 +152,6 @@ pub(crate) struct Occupied(Arc<Shared>);
 impl Drop for Occupied {
     fn drop(&mut self) {
         self.0.change(|inner| inner.strangers -= 1);
-    }
-}
-
-impl Drop for SglangServer {
-    fn drop(&mut self) {
-        self.die();
     }
 }
 
@@ -232,16 +172,6 @@ fn router(shared: Arc<Shared>) -> Router {
         .route("/update_weights_from_disk", post(load))
         .layer(from_fn_with_state(shared.clone(), remember))
         .with_state(shared)
-}
-
-/// Keeps what was called.
-async fn remember(State(shared): Server, request: Request, next: Next) -> Response {
-    let path = request.uri().path().to_owned();
-    let (parts, body) = request.into_parts();
-    let bytes = axum::body::to_bytes(body, usize::MAX).await.unwrap();
-    let value = serde_json::from_slice(&bytes).unwrap_or(Value::Null);
-    shared.change(|inner| inner.calls.push((path, value)));
-    next.run(Request::from_parts(parts, Body::from(bytes))).await
 }
 
 async fn model(State(shared): Server) -> Json<Value> {

@@ -19,6 +19,8 @@ pub struct Api {
     pub api_key_env: String,
     /// How long a request may take.
     pub timeout: Span,
+    /// A file of certificates, as PEM, that are trusted beside the machine's own.
+    pub ca_file: Option<String>,
 }
 
 /// `serving`
@@ -31,17 +33,33 @@ pub struct Serving {
     /// Where the serving engines listen, one replica each: URLs without a slash behind. Where none
     /// is given, `base_url` without `/v1`.
     pub engine_urls: Vec<String>,
-    /// The directory of the served model's tokenizer and chat template; `None`: the one that the
-    /// first engine names.
+    /// The directory of the served model: its tokenizer and chat template, and for engine `tch` its
+    /// weights; `None`: the one that the first engine names.
     pub model_path: Option<String>,
+    /// The longest sequence of a policy in this process that has a model's directory, in tokens.
+    pub max_model_len: u32,
+    /// What such a policy is served in.
+    pub dtype: Dtype,
+}
+
+/// `serving.dtype`
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Dtype {
+    /// 32 bits.
+    #[default]
+    Float32,
+    /// 16 bits, 8 of them the exponent's.
+    Bfloat16,
 }
 
 /// `training`
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Training {
     /// How long an external trainer has a task before another gets it, unless it says that it goes
     /// on.
     pub lease: Span,
+    /// The learning rate of a trainer in this process; `None`: the policy's own.
+    pub learning_rate: Option<f64>,
 }
 
 /// `judge`
@@ -53,6 +71,22 @@ pub struct Judge {
     pub temperature: f64,
     /// The longest answer, in tokens.
     pub max_tokens: u32,
+    /// What the judge is told to do; `None`: what is built in.
+    pub system: Option<String>,
+    /// The template of what it is asked; `None`: what is built in.
+    pub prompt: Option<String>,
+    /// How its answer says the score.
+    pub score: ScoreForm,
+}
+
+/// `judge.score`
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ScoreForm {
+    /// The last `\\boxed{1}`, `\\boxed{0}` or `\\boxed{-1}` of its text.
+    #[default]
+    Boxed,
+    /// A JSON object with a number `score` from -1 to 1, which the endpoint is asked to enforce.
+    Json,
 }
 
 /// `logging`
@@ -149,6 +183,7 @@ pub fn parse_settings(root: &mut Reader<'_>, config: &Config) -> Settings {
     let mut api = root.table("api");
     let (url, variable) = (base_url(&mut api, asked), api_key_env(&mut api, asked));
     let timeout = api.span_sec("timeout_sec", Span::from_secs(60));
+    let ca_file = text(&mut api, "ca_file");
     api.finish();
 
     let mut serving = root.table("serving");
@@ -158,7 +193,9 @@ pub fn parse_settings(root: &mut Reader<'_>, config: &Config) -> Settings {
     if engine_urls.is_empty() && !url.is_empty() {
         engine_urls.push(url.trim_end_matches("/v1").to_owned());
     }
-    let model_path = Some(serving.string("model_path", "")).filter(|path| !path.is_empty());
+    let model_path = text(&mut serving, "model_path");
+    let max_model_len = serving.u32("max_model_len", 2048, 2..=1 << 20);
+    let dtype = dtype(&mut serving);
     serving.finish();
 
     let mut training = root.table("training");
@@ -166,6 +203,8 @@ pub fn parse_settings(root: &mut Reader<'_>, config: &Config) -> Settings {
     if lease == Span::ZERO {
         training.error("lease_sec", "a lease of no time is none", "write 600");
     }
+    let learning_rate = training.float("learning_rate", 0.0, 0.0..=1.0);
+    let learning_rate = Some(learning_rate).filter(|rate| *rate > 0.0);
     training.finish();
 
     let mut judge = root.table("judge");
@@ -175,6 +214,8 @@ pub fn parse_settings(root: &mut Reader<'_>, config: &Config) -> Settings {
     let model = judge.string("model", "");
     let temperature = judge.float("temperature", 0.0, 0.0..=2.0);
     let max_tokens = judge.u32("max_tokens", 512, 1..=u32::MAX);
+    let (system, prompt) = (text(&mut judge, "system"), text(&mut judge, "prompt"));
+    let score = score_form(&mut judge);
     judge.finish();
 
     let mut logging = root.table("logging");
@@ -182,10 +223,17 @@ pub fn parse_settings(root: &mut Reader<'_>, config: &Config) -> Settings {
     logging.finish();
 
     Settings {
-        api: Api { base_url: url, api_key_env: variable, timeout },
-        serving: Serving { submission_enabled, pause_on_weight_sync, engine_urls, model_path },
-        training: Training { lease },
-        judge: Judge { model, temperature, max_tokens },
+        api: Api { base_url: url, api_key_env: variable, timeout, ca_file },
+        serving: Serving {
+            submission_enabled,
+            pause_on_weight_sync,
+            engine_urls,
+            model_path,
+            max_model_len,
+            dtype,
+        },
+        training: Training { lease, learning_rate },
+        judge: Judge { model, temperature, max_tokens, system, prompt, score },
         logging: Logging { log_rollout_logprob_diff },
     }
 }
@@ -211,6 +259,35 @@ fn is_url(text: &str) -> bool {
     ["http://", "https://"].iter().any(|scheme| {
         text.strip_prefix(scheme).is_some_and(|rest| !rest.is_empty() && !rest.contains(' '))
     })
+}
+
+/// A text that need not be given.
+fn text(section: &mut Reader<'_>, key: &'static str) -> Option<String> {
+    Some(section.string(key, "")).filter(|text| !text.is_empty())
+}
+
+fn score_form(judge: &mut Reader<'_>) -> ScoreForm {
+    match judge.string("score", "boxed").as_str() {
+        "boxed" => ScoreForm::Boxed,
+        "json" => ScoreForm::Json,
+        other => {
+            let what = format!("`{other}` is no form of a score");
+            judge.error("score", what, "write \"boxed\" or \"json\"");
+            ScoreForm::Boxed
+        }
+    }
+}
+
+fn dtype(serving: &mut Reader<'_>) -> Dtype {
+    match serving.string("dtype", "float32").as_str() {
+        "float32" => Dtype::Float32,
+        "bfloat16" => Dtype::Bfloat16,
+        other => {
+            let what = format!("`{other}` is no type that a policy is served in");
+            serving.error("dtype", what, "write \"float32\" or \"bfloat16\"");
+            Dtype::Float32
+        }
+    }
 }
 
 fn engine_urls(serving: &mut Reader<'_>) -> Vec<String> {

@@ -6,17 +6,15 @@ use serde::Deserialize;
 use serde::de::IgnoredAny;
 use serde_json::Value;
 
-use super::version_of;
 use crate::engine::Token;
-
-/// A longer line is no answer.
-const LONGEST_LINE: usize = 64 << 20;
+use crate::engine::remote::lines::{Lines, LongLine};
+use crate::engine::remote::{self, Piece, version_of};
 
 /// Why a stream cannot be believed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(super) enum Broken {
-    #[error("a line is too long")]
-    LongLine,
+    #[error(transparent)]
+    LongLine(#[from] LongLine),
     #[error("a piece is no answer of /generate: {0}")]
     Garbage(&'static str),
     #[error("the server reports an error of code {0}")]
@@ -31,15 +29,6 @@ pub(super) enum Broken {
     Count { known: usize, listed: usize, counted: usize },
     #[error("the turn ended with {0:?}")]
     Finish(String),
-    #[error("the stream ended before the turn")]
-    Short,
-}
-
-/// What a piece brings.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub(super) struct Piece {
-    pub(super) tokens: Vec<Token>,
-    pub(super) finish: Option<Finish>,
 }
 
 #[derive(Deserialize)]
@@ -77,31 +66,21 @@ struct Entry(
 /// Reads a stream.
 #[derive(Debug, Default)]
 pub(super) struct Reader {
-    bytes: Vec<u8>,
-    /// How much of `bytes` holds no end of a line.
-    seen: usize,
+    lines: Lines,
     /// Tokens that came.
     known: usize,
 }
 
+impl remote::Reader for Reader {
+    fn push(&mut self, bytes: &[u8]) -> Result<Vec<Piece>, String> {
+        self.pieces(bytes).map_err(|broken| broken.to_string())
+    }
+}
+
 impl Reader {
-    /// Takes what the connection gave; the pieces that are whole now.
-    pub(super) fn push(&mut self, bytes: &[u8]) -> Result<Vec<Piece>, Broken> {
-        self.bytes.extend_from_slice(bytes);
-        let mut pieces = Vec::new();
-        while let Some(end) = self.bytes[self.seen..].iter().position(|&byte| byte == b'\n') {
-            let rest = self.bytes.split_off(self.seen + end + 1);
-            let line = std::mem::replace(&mut self.bytes, rest);
-            self.seen = 0;
-            let line = String::from_utf8_lossy(&line);
-            // Empty lines and comments are part of the format.
-            match line.trim().strip_prefix("data:").map(str::trim) {
-                None | Some("[DONE]") => {}
-                Some(data) => pieces.push(self.piece(data)?),
-            }
-        }
-        self.seen = self.bytes.len();
-        if self.seen > LONGEST_LINE { Err(Broken::LongLine) } else { Ok(pieces) }
+    fn pieces(&mut self, bytes: &[u8]) -> Result<Vec<Piece>, Broken> {
+        let lines = self.lines.push(bytes)?;
+        lines.iter().map(|data| self.piece(data)).collect()
     }
 
     fn piece(&mut self, data: &str) -> Result<Piece, Broken> {
@@ -128,7 +107,7 @@ impl Reader {
         });
         let fresh = self.fresh(&entries, counted)?;
         if fresh.is_empty() {
-            return Ok(Piece { tokens: Vec::new(), finish });
+            return Ok(Piece { finish, ..Piece::default() });
         }
         let label = meta.weight_version.ok_or(Broken::Unlabelled)?;
         let version = version_of(&label).ok_or(Broken::Foreign(label))?;
@@ -140,7 +119,7 @@ impl Reader {
         });
         let tokens: Vec<Token> = tokens.collect();
         self.known = counted;
-        Ok(Piece { tokens, finish })
+        Ok(Piece { at: None, tokens, finish })
     }
 
     /// The entries that were not known. Servers list all tokens of the turn in each piece, or with
@@ -182,7 +161,7 @@ mod tests {
         let mut tokens = Vec::new();
         // However the connection cuts it.
         for part in text.as_bytes().chunks(7) {
-            for piece in reader.push(part)? {
+            for piece in reader.pieces(part)? {
                 tokens.extend(piece.tokens.iter().map(|token| (token.id, token.version.number())));
             }
         }
@@ -217,11 +196,12 @@ mod tests {
     #[test]
     fn an_abort_keeps_what_was_there() {
         let mut reader = Reader::default();
-        reader.push(piece(&[1], 1, "headway-0", None).as_bytes()).unwrap();
-        let pieces = reader.push(piece(&[1, 2], 2, "headway-0", Some("abort")).as_bytes()).unwrap();
+        reader.pieces(piece(&[1], 1, "headway-0", None).as_bytes()).unwrap();
+        let pieces =
+            reader.pieces(piece(&[1, 2], 2, "headway-0", Some("abort")).as_bytes()).unwrap();
         assert_eq!((pieces[0].tokens.len(), pieces[0].finish), (1, Some(Finish::Aborted)));
         let bare = "data: {\"meta_info\": {\"finish_reason\": {\"type\": \"abort\"}}}\n";
-        let pieces = reader.push(bare.as_bytes()).unwrap();
+        let pieces = reader.pieces(bare.as_bytes()).unwrap();
         assert_eq!((pieces[0].tokens.len(), pieces[0].finish), (0, Some(Finish::Aborted)));
     }
 
@@ -236,7 +216,7 @@ mod tests {
     #[test]
     fn a_log_probability_that_is_no_number_stays_none() {
         let text = piece(&[5], 1, "headway-0", None).replace("-0.5", "null");
-        let pieces = Reader::default().push(text.as_bytes()).unwrap();
+        let pieces = Reader::default().pieces(text.as_bytes()).unwrap();
         assert!(pieces[0].tokens[0].logprob.is_nan());
     }
 
@@ -256,7 +236,7 @@ mod tests {
             drop(bytes.splice(at..end, new));
             let mut reader = Reader::default();
             for part in bytes.chunks(cut) {
-                let Ok(pieces) = reader.push(part) else { break };
+                let Ok(pieces) = reader.pieces(part) else { break };
                 for token in pieces.iter().flat_map(|piece| &piece.tokens) {
                     proptest::prop_assert!(token.logprob.is_nan() || token.logprob <= 0.0);
                 }

@@ -10,7 +10,7 @@ use headway_shared::action::InFlight;
 use headway_shared::config::KvOnSync;
 use headway_shared::id::PublicationId;
 use headway_shared::version::DeployVersion;
-use tch::Device;
+use tch::{Device, Kind};
 
 use crate::engine::Weights;
 use crate::model::{ModelError, Net, Shape};
@@ -24,12 +24,6 @@ type Make = dyn Fn(&Shape, &Weights, Device) -> Result<Net, ModelError> + Send +
 #[derive(Clone)]
 pub(super) struct Loader(Arc<Make>);
 
-impl Default for Loader {
-    fn default() -> Self {
-        Self(Arc::new(Net::new))
-    }
-}
-
 impl fmt::Debug for Loader {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Loader")
@@ -37,6 +31,13 @@ impl fmt::Debug for Loader {
 }
 
 impl Loader {
+    /// One that makes nets that compute in this type.
+    pub(super) fn of_kind(kind: Kind) -> Self {
+        Self(Arc::new(move |shape: &Shape, weights: &Weights, device| {
+            Net::of_kind(shape, weights, device, kind)
+        }))
+    }
+
     /// One that does something else, to see what a load that hangs or fails does to the engine.
     #[cfg(test)]
     pub(super) fn of(

@@ -13,8 +13,9 @@ use crate::engine::Weights;
 use crate::model::{ModelError, Net, floats};
 use crate::trainer::{StepMetric, TrainSample, advantages, by_sample};
 
-/// Samples per pass: what bounds a step's memory.
+/// Samples per pass at most, and logits: what bounds a step's memory.
 const PASS: usize = 64;
+const PASS_LOGITS: usize = 1 << 28;
 
 /// Why a step made no new version.
 #[derive(Debug, thiserror::Error)]
@@ -286,7 +287,7 @@ impl Learner {
         let (mut losses, mut norms, mut clipped, mut parts) = (0.0, 0.0, 0.0, 0.0);
         for part in entries.chunks(size) {
             let sequences: Vec<usize> = part.iter().cloned().flatten().collect();
-            for pass in sequences.chunks(PASS) {
+            for pass in sequences.chunks(pass_of(&self.net, step.samples)) {
                 let (from, to) = (pass[0], pass[0] + pass.len());
                 let samples: Vec<&TrainSample> = step.samples[from..to].iter().collect();
                 let columns = Columns::of(&samples, &advantages[from..to], self.net.device())?;
@@ -367,11 +368,18 @@ fn check(
     Ok(())
 }
 
+/// How many samples are computed at once.
+fn pass_of(net: &Net, samples: &[TrainSample]) -> usize {
+    let longest = samples.iter().map(|sample| sample.tokens.len()).max().unwrap_or(0);
+    let vocabulary = usize::try_from(net.shape().vocab).unwrap_or(usize::MAX);
+    (PASS_LOGITS / longest.saturating_mul(vocabulary).max(1)).clamp(1, PASS)
+}
+
 /// The log-probabilities of each sample's trained tokens under a net, without gradients.
 fn score(net: &Net, samples: &[TrainSample], temperature: f64) -> Result<Logs, ModelError> {
     let _no_gradients = tch::no_grad_guard();
     let mut logs = Vec::new();
-    for pass in samples.chunks(PASS) {
+    for pass in samples.chunks(pass_of(net, samples)) {
         let pass: Vec<&TrainSample> = pass.iter().collect();
         let columns = Columns::of(&pass, &vec![0.0; pass.len()], net.device())?;
         logs.extend(take(&pass, &columns.log_probs(net, temperature)?)?);

@@ -6,18 +6,15 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use headway_shared::action::InFlight;
-use headway_shared::config::KvOnSync;
 use headway_shared::id::{PublicationId, RequestId};
 use headway_shared::input::Finish;
 use headway_shared::version::DeployVersion;
 use tokio::sync::{Mutex, mpsc};
 use tokio::task::AbortHandle;
 
-use super::load::{self, Loaded};
-use super::server::{CallError, Server};
+use super::calls::CallError;
 use super::turn::{self, Outcome};
-use super::{UNLABELLED, label, version_of};
+use super::{Loaded, Order, Protocol, Standing, Sync, UNLABELLED, label, version_of};
 use crate::clock::Clock;
 use crate::engine::{EngineCommand, EngineEvent, EngineMailbox, Export, Generate};
 
@@ -25,6 +22,9 @@ use crate::engine::{EngineCommand, EngineEvent, EngineMailbox, Export, Generate}
 const ABORT_TIME: Duration = Duration::from_secs(5);
 /// A server that does not answer so many looks in a row is gone.
 const MOST_MISSED: u32 = 3;
+/// How long to wait before a server is asked again to go on, and how often it is.
+const AGAIN: Duration = Duration::from_millis(50);
+const TRIES: u32 = 5;
 
 /// An attempt.
 type Attempt = (RequestId, u32);
@@ -50,8 +50,8 @@ struct Loading {
 }
 
 /// See the [module](self).
-pub(super) struct Serving {
-    server: Arc<Server>,
+pub(super) struct Serving<P> {
+    server: Arc<P>,
     events: mpsc::Sender<EngineEvent>,
     clock: Clock,
     probe_interval: Duration,
@@ -59,6 +59,8 @@ pub(super) struct Serving {
     newest: DeployVersion,
     /// What the server holds; `None`: it is not there.
     deploy: Option<DeployVersion>,
+    /// A load has left its weights half-way.
+    broken: bool,
     turns: BTreeMap<Attempt, AbortHandle>,
     loading: Option<Loading>,
     said: mpsc::UnboundedSender<Said>,
@@ -72,9 +74,9 @@ pub(super) struct Serving {
     control: Arc<Mutex<()>>,
 }
 
-impl Serving {
+impl<P: Protocol> Serving<P> {
     pub(super) fn new(
-        server: Server,
+        server: P,
         newest: DeployVersion,
         probe_interval: Duration,
         mailbox: &EngineMailbox,
@@ -87,6 +89,7 @@ impl Serving {
             probe_interval,
             newest,
             deploy: None,
+            broken: false,
             turns: BTreeMap::new(),
             loading: None,
             said,
@@ -121,7 +124,7 @@ impl Serving {
     /// Logs what is wrong, once.
     fn complain(&mut self, why: String) {
         if self.complained.as_ref() != Some(&why) {
-            tracing::warn!(target: "headway", "engine {}: {why}", self.server.url());
+            tracing::warn!(target: "headway", "engine {}: {why}", self.server.calls().url());
             self.complained = Some(why);
         }
     }
@@ -147,7 +150,8 @@ impl Serving {
             EngineCommand::Generate(generate) => self.generate(*generate).await,
             EngineCommand::Abort { request, attempt } => self.abort(request, attempt),
             EngineCommand::Load { publication, version, weights, in_flight, kv } => {
-                self.load(publication, version, &weights, in_flight, kv).await;
+                let sync = Sync { in_flight, kv };
+                self.load(publication, version, &weights, sync).await;
             }
             EngineCommand::CancelLoad { publication } => {
                 if let Some(loading) = self.loading.take_if(|load| load.publication == publication)
@@ -168,8 +172,15 @@ impl Serving {
         }
         let (server, events) = (self.server.clone(), self.events.clone());
         let (said, clock) = (self.said.clone(), self.clock);
+        let standing = Standing {
+            deploy: self.deploy.filter(|_| self.loading.is_none()),
+            epoch: self.epoch.load(Ordering::SeqCst),
+            now: self.epoch.clone(),
+            clock,
+        };
         let task = tokio::spawn(async move {
-            let outcome = turn::generate(&server, &events, clock, &generate).await;
+            let reader = server.reader(standing);
+            let outcome = turn::generate(&*server, reader, &events, clock, &generate).await;
             let _ = said.send(Said::Turn((request, attempt), outcome));
         });
         self.turns.insert((request, attempt), task.abort_handle());
@@ -194,7 +205,8 @@ impl Serving {
                 if let Some(task) = self.turns.remove(&attempt) {
                     // A server ends what nobody reads.
                     task.abort();
-                    self.ended(attempt, Finish::Aborted).await;
+                    let finish = if P::CONFIRMS { Finish::Failed } else { Finish::Aborted };
+                    self.ended(attempt, finish).await;
                 }
             }
             Said::Prepared(publication) => {
@@ -242,8 +254,7 @@ impl Serving {
         publication: PublicationId,
         version: DeployVersion,
         weights: &Export,
-        in_flight: InFlight,
-        kv: KvOnSync,
+        sync: Sync,
     ) {
         if let Some(old) = self.loading.take() {
             old.task.abort();
@@ -261,12 +272,11 @@ impl Serving {
         let (control, before) = (self.control.clone(), self.deploy);
         let task = tokio::spawn(async move {
             let _alone = control.lock().await;
-            let pause = load::pause_of(in_flight, kv);
-            let loaded = match load::prepare(&server, pause).await {
+            let loaded = match server.prepare(sync).await {
                 Err(why) => Loaded::Failed { intact: true, why },
                 Ok(()) => {
                     let _ = said.send(Said::Prepared(publication));
-                    load::load(&server, &path, version, before, pause).await
+                    server.load(Order { path, version, before, sync }).await
                 }
             };
             let _ = said.send(Said::Loaded(publication, loaded));
@@ -282,10 +292,12 @@ impl Serving {
         match loaded {
             Loaded::Whole => {
                 self.deploy = self.deploy.map(|_| loading.version);
+                self.broken = false;
                 self.complained = None;
                 self.say(EngineEvent::Loaded { publication }).await;
             }
             Loaded::Failed { intact, why } => {
+                self.broken |= !intact;
                 self.complain(format!("{} was not loaded: {why}", label(loading.version)));
                 self.say(EngineEvent::LoadFailed { publication, intact }).await;
             }
@@ -300,7 +312,7 @@ impl Serving {
         let control = self.control.clone();
         tokio::spawn(async move {
             let _alone = control.lock().await;
-            if !load::go_on(&server).await {
+            if !go_on(&*server).await {
                 let _ = said.send(Said::Stuck);
             }
         });
@@ -326,6 +338,7 @@ impl Serving {
         self.missed = 0;
         match self.deploy {
             Some(deploy) if now == label(deploy) => {}
+            Some(_) if self.broken && P::BROKEN == Some(now.as_str()) => {}
             Some(deploy) => {
                 self.complain(format!(
                     "its label is {now}, not {}: it was started again, or somebody updated it",
@@ -339,6 +352,9 @@ impl Serving {
 
     /// A server is there that was not.
     async fn greet(&mut self, now: &str) {
+        if let Err(why) = self.server.usable().await {
+            return self.complain(why);
+        }
         let deploy = if now == UNLABELLED {
             let first = DeployVersion::new(0);
             if let Err(error) = self.server.name(first).await {
@@ -355,11 +371,11 @@ impl Serving {
             deploy
         };
         // A server that was paused when this process ended would never generate.
-        if !load::go_on(&self.server).await {
+        if !go_on(&*self.server).await {
             return self.complain("it does not go on".to_owned());
         }
         self.epoch.fetch_add(1, Ordering::SeqCst);
-        self.complained = None;
+        (self.complained, self.broken) = (None, false);
         self.deploy = Some(deploy);
         self.say(EngineEvent::Up { deploy }).await;
     }
@@ -377,6 +393,17 @@ impl Serving {
             self.say(EngineEvent::Lost).await;
         }
     }
+}
+
+/// Lets a paused server go on; false: it cannot be made to.
+async fn go_on<P: Protocol>(server: &P) -> bool {
+    for _ in 0..TRIES {
+        if server.go_on().await.is_ok() {
+            return true;
+        }
+        tokio::time::sleep(AGAIN).await;
+    }
+    false
 }
 
 /// The directory of weights, as the server's file system has it.

@@ -4,10 +4,13 @@ use headway_shared::id::RequestId;
 use headway_shared::input::Finish;
 use tokio::sync::mpsc;
 
-use super::chunk::{Broken, Piece, Reader};
-use super::server::{CallError, Server};
+use super::calls::CallError;
+use super::{Piece, Protocol, Reader};
 use crate::clock::Clock;
 use crate::engine::{EngineEvent, Generate};
+
+/// Why an attempt has no end.
+const SHORT: &str = "the stream ended before the turn";
 
 /// How an attempt ended.
 #[derive(Debug)]
@@ -27,8 +30,9 @@ pub(super) fn rid(request: RequestId, attempt: u32) -> String {
 }
 
 /// Generates until the turn ends, and sends its tokens.
-pub(super) async fn generate(
-    server: &Server,
+pub(super) async fn generate<P: Protocol>(
+    server: &P,
+    mut reader: P::Reader,
     events: &mpsc::Sender<EngineEvent>,
     clock: Clock,
     generate: &Generate,
@@ -42,32 +46,43 @@ pub(super) async fn generate(
         Err(error @ CallError::Unreachable { .. }) => return Outcome::Severed(error.to_string()),
         Err(error) => return Outcome::Failed(error.to_string()),
     };
-    let mut reader = Reader::default();
     let mut ids: Vec<u32> = generate.resume.iter().map(|token| token.id).collect();
+    let mut stopped = false;
     loop {
         let bytes = match response.chunk().await {
             Ok(Some(bytes)) => bytes,
-            Ok(None) => return Outcome::Severed(Broken::Short.to_string()),
+            Ok(None) => return Outcome::Severed(SHORT.to_owned()),
             Err(error) => return Outcome::Severed(error.to_string()),
         };
         let pieces = match reader.push(&bytes) {
             Ok(pieces) => pieces,
-            Err(broken) => return Outcome::Failed(broken.to_string()),
+            Err(broken) => return Outcome::Failed(broken),
         };
+        let over = pieces.iter().any(|piece| piece.finish.is_some());
         for mut piece in pieces {
-            let stopped = cut(&mut piece, &mut ids, generate);
+            if stopped {
+                match piece.finish {
+                    Some(_) => return Outcome::Ended(Finish::Stop),
+                    None => continue,
+                }
+            }
+            let at = piece.at.unwrap_or_else(|| clock.now());
+            stopped = cut(&mut piece, &mut ids, generate);
             let tokens = piece.tokens.into_iter();
             let tokens: Vec<_> =
                 tokens.map(|token| (generate.request, generate.attempt, token)).collect();
             if !tokens.is_empty() {
-                let _ = events.send(EngineEvent::Tokens { at: clock.now(), tokens }).await;
+                let _ = events.send(EngineEvent::Tokens { at, tokens }).await;
             }
-            if stopped {
+            if stopped && !over {
                 // The server knows such sequences as texts at most.
                 let _ = server.abort(&rid).await;
+            }
+            if stopped && !P::CONFIRMS {
                 return Outcome::Ended(Finish::Stop);
             }
             if let Some(finish) = piece.finish {
+                let finish = if stopped { Finish::Stop } else { finish };
                 return Outcome::Ended(finish);
             }
         }
