@@ -45,23 +45,30 @@ fn second(plan: &PlanResults, chosen: usize) -> Option<String> {
     };
     let next = plan.by_throughput().into_iter().find(is_fit)?;
     let rate = rate(plan, next)?;
-    Some(format!(
-        "It beats {}, the best other split, which has {} samples/h.",
-        named(plan, next),
-        with_interval(rate)
-    ))
+    let (name, rate_said) = (named(plan, next), with_interval(rate));
+    let clear =
+        ends(plan, chosen).zip(ends(plan, next)).is_some_and(|(own, other)| own.0 > other.1);
+    Some(match clear {
+        true => format!("It beats {name}, the best other split, which has {rate_said} samples/h."),
+        false => format!(
+            "The best other split, {name}, has {rate_said} samples/h: the intervals do not tell the two \
+             apart."
+        ),
+    })
+}
+
+/// The ends of the interval of a split's throughput.
+fn ends(plan: &PlanResults, row: usize) -> Option<(f64, f64)> {
+    let rate = rate(plan, row)?;
+    let half = rate.half_width?;
+    Some((rate.mean - half, rate.mean + half))
 }
 
 /// Whether a constraint binds: whether something that breaks it alone is faster beyond both intervals.
 fn binding(plan: &PlanResults, chosen: usize, kept: &str) -> String {
-    let ends = |row: usize| {
-        let rate = rate(plan, row)?;
-        let half = rate.half_width?;
-        Some((rate.mean - half, rate.mean + half))
-    };
-    let top = ends(chosen).map(|ends| ends.1);
+    let top = ends(plan, chosen).map(|ends| ends.1);
     let breaks = |row: &usize| plan.points.text(*row, "breaks") == kept;
-    let faster = |row: &usize| ends(*row).map(|ends| ends.0) > top;
+    let faster = |row: &usize| ends(plan, *row).map(|ends| ends.0) > top;
     match plan.by_throughput().into_iter().filter(breaks).find(|row| top.is_some() && faster(row)) {
         Some(row) => {
             let rate = rate(plan, row).map_or_else(String::new, with_interval);
@@ -150,6 +157,16 @@ mod tests {
         let rows = [("40+24", "1000", "60", "", "yes"), ("48+16", "1050", "60", LIMIT, "no")];
         let all = of_plan(&planned(&rows)).because.join("\n");
         assert!(all.contains("does not bind"), "{all}");
+    }
+
+    #[test]
+    fn a_split_that_chance_may_tell_apart_is_not_beaten() {
+        let rows = [("1+3", "697", "181", "", "yes"), ("2+2", "592", "333", "", "no")];
+        let all = of_plan(&planned(&rows)).because.join("\n");
+        assert!(
+            all.contains("592 ±333 samples/h: the intervals do not tell the two apart"),
+            "{all}"
+        );
     }
 
     #[test]

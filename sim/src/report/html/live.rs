@@ -32,7 +32,7 @@ pub fn of_live(live: &Live<'_>, pictures: &[Picture]) -> String {
     tables.push(every(evidence));
     tables.retain(|table| !table.rows.is_empty());
     Page {
-        kind: "Live run",
+        kind: "Recorded run",
         name: &evidence.name,
         title: "",
         answer: &answer,
