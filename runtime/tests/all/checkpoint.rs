@@ -27,31 +27,6 @@ const TEMPLATE: &str = "{%- for message in messages %}
 {%- endif %}
 ";
 
-/// With tools, each a line of JSON, and calls between marks.
-pub(crate) const TOOLS: &str = "{%- if tools %}
-    {{- '<|im_start|>system\n' }}
-    {%- for tool in tools %}
-        {{- tool | tojson + '\n' }}
-    {%- endfor %}
-    {{- '<|im_end|>\n' }}
-{%- endif %}
-{%- for message in messages %}
-    {{- '<|im_start|>' + message.role + '\n' + message.content }}
-    {%- for call in message.tool_calls %}
-        {%- if message.content or not loop.first %}
-            {{- '\n' }}
-        {%- endif %}
-        {{- '<tool_call>\n{\"name\": \"' + call.function.name + '\", \"arguments\": ' }}
-        {{- call.function.arguments | tojson }}
-        {{- '}\n</tool_call>' }}
-    {%- endfor %}
-    {{- '<|im_end|>\n' }}
-{%- endfor %}
-{%- if add_generation_prompt %}
-    {{- '<|im_start|>assistant\n' }}
-{%- endif %}
-";
-
 /// The letter that stands for a byte in a byte-level vocabulary: itself where it can be printed,
 /// else the next letter from U+0100 on.
 fn letter(byte: u8) -> char {
@@ -101,15 +76,4 @@ pub(crate) fn write_with(dir: &Path, template: &str) {
     fs::write(dir.join("tokenizer.json"), tokenizer.to_string()).unwrap();
     let config = json!({"eos_token": "<|im_end|>", "bos_token": null, "chat_template": template});
     fs::write(dir.join("tokenizer_config.json"), config.to_string()).unwrap();
-}
-
-/// The text of ids, marks included.
-pub(crate) fn spelled(ids: &[u32]) -> String {
-    let bytes = ids.iter().flat_map(|&id| match id {
-        HE => b"he".to_vec(),
-        START => b"<|im_start|>".to_vec(),
-        END => b"<|im_end|>".to_vec(),
-        id => vec![u8::try_from(id).unwrap()],
-    });
-    String::from_utf8(bytes.collect()).unwrap()
 }

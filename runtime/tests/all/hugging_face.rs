@@ -6,6 +6,7 @@ use headway_runtime::tokenizer::{Entry, HuggingFace, Message, NoTools, Tokenizer
 use serde_json::{Map, json};
 
 use crate::all::checkpoint::{self, END, HE, START};
+use crate::all::messages::{TOOLS, spelled};
 
 fn loaded() -> HuggingFace {
     let dir = tempfile::tempdir().unwrap();
@@ -86,7 +87,7 @@ fn with(template: &str) -> HuggingFace {
 
 #[test]
 fn a_conversation_with_tools_becomes_what_its_template_makes_of_it() {
-    let tokenizer = with(checkpoint::TOOLS);
+    let tokenizer = with(TOOLS);
     assert_eq!(tokenizer.takes_tools(), Ok(()));
     let entry = |role: &str, content: &str| Entry::new(role.to_owned(), content.to_owned());
     let arguments = Map::from_iter([("b".to_owned(), json!("<é>")), ("a".to_owned(), json!([1]))]);
@@ -102,7 +103,7 @@ fn a_conversation_with_tools_becomes_what_its_template_makes_of_it() {
         <|im_start|>assistant\nso\n<tool_call>\n\
         {\"name\": \"look\", \"arguments\": {\"b\": \"<é>\", \"a\": [1]}}\n</tool_call><|im_end|>\n\
         <|im_start|>tool\nx<|im_end|>\n<|im_start|>assistant\n";
-    assert_eq!(checkpoint::spelled(&prompt), expected);
+    assert_eq!(spelled(&prompt), expected);
     // Without any, it is the prompt that it always was.
     let plain = tokenizer.prompt(&[message("user", "hello")]).unwrap();
     assert_eq!(tokenizer.prompt_with_tools(&conversation[..1], &[]).unwrap(), plain);
@@ -111,10 +112,9 @@ fn a_conversation_with_tools_becomes_what_its_template_makes_of_it() {
 #[test]
 fn a_model_that_is_not_told_of_tools_or_calls_them_otherwise_is_given_none() {
     assert_eq!(loaded().takes_tools(), Err(NoTools::NotRendered));
-    let otherwise = checkpoint::TOOLS.replace("<tool_call>", "<function>");
+    let otherwise = TOOLS.replace("<tool_call>", "<function>");
     assert_eq!(with(&otherwise).takes_tools(), Err(NoTools::NotRead));
-    let refuses =
-        checkpoint::TOOLS.replace("{%- if tools %}", "{%- if tools %}{{ raise_exception('no') }}");
+    let refuses = TOOLS.replace("{%- if tools %}", "{%- if tools %}{{ raise_exception('no') }}");
     assert_eq!(with(&refuses).takes_tools(), Err(NoTools::NotRendered));
     let without = loaded().prompt_with_tools(&[], &[]);
     assert!(without.is_ok(), "a conversation without any: {without:?}");

@@ -7,16 +7,52 @@ use headway_runtime::secret::Secret;
 use headway_runtime::tokenizer::HuggingFace;
 use serde_json::{Value, json};
 
-use crate::all::checkpoint::{self, END, HE, spelled};
+use crate::all::checkpoint::{self, END, HE, START};
 use crate::all::live::{Live, SMALL, Setup, query};
+
+/// A chat template with tools, each a line of JSON, and calls between marks.
+pub(super) const TOOLS: &str = "{%- if tools %}
+    {{- '<|im_start|>system\n' }}
+    {%- for tool in tools %}
+        {{- tool | tojson + '\n' }}
+    {%- endfor %}
+    {{- '<|im_end|>\n' }}
+{%- endif %}
+{%- for message in messages %}
+    {{- '<|im_start|>' + message.role + '\n' + message.content }}
+    {%- for call in message.tool_calls %}
+        {%- if message.content or not loop.first %}
+            {{- '\n' }}
+        {%- endif %}
+        {{- '<tool_call>\n{\"name\": \"' + call.function.name + '\", \"arguments\": ' }}
+        {{- call.function.arguments | tojson }}
+        {{- '}\n</tool_call>' }}
+    {%- endfor %}
+    {{- '<|im_end|>\n' }}
+{%- endfor %}
+{%- if add_generation_prompt %}
+    {{- '<|im_start|>assistant\n' }}
+{%- endif %}
+";
 
 /// A run whose model takes tools; its engine has to be told to [speak of them](speaks_of_tools).
 pub(super) fn with_tools(config: &str, dir: &Path) -> Setup {
     let model = dir.join("model");
     std::fs::create_dir(&model).unwrap();
-    checkpoint::write_with(&model, checkpoint::TOOLS);
+    checkpoint::write_with(&model, TOOLS);
     let tokenizer = Arc::new(HuggingFace::load(&model).unwrap());
     Setup { tokenizer, ..Setup::new(config) }
+}
+
+/// The text of ids, marks included.
+pub(super) fn spelled(ids: &[u32]) -> String {
+    let bytes = ids.iter().flat_map(|&id| match id {
+        HE => b"he".to_vec(),
+        START => b"<|im_start|>".to_vec(),
+        END => b"<|im_end|>".to_vec(),
+        id => vec![u8::try_from(id).unwrap()],
+    });
+    String::from_utf8(bytes.collect()).unwrap()
 }
 
 /// Answers the lines of the last message: `text TEXT` with TEXT, `call NAME JSON` with a call of
