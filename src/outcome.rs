@@ -6,7 +6,9 @@ use std::path::Path;
 use headway_shared::config::{Diagnostic, Diagnostics};
 use headway_sim::plan::Planning;
 use headway_sim::plan::results::PlanResults;
+use headway_sim::report::about::About;
 use headway_sim::report::folder::Folder;
+use headway_sim::report::html;
 use headway_sim::report::json;
 use headway_sim::report::plot::{self, Picture};
 use headway_sim::report::results::{Kind, Results};
@@ -80,16 +82,21 @@ pub(crate) fn text(results: &Results, format: Format) -> Result<String, Failure>
     }
 }
 
-/// Stages the tables and plots of a result and puts them in their places; says in words where.
+/// Stages the page, the tables and the plots of a result and puts them in their places; says in words
+/// where. `command` is the one that repeats it.
 pub(crate) fn save(
     mut folder: Folder,
     to: &Path,
     results: &mut Results,
+    command: String,
 ) -> Result<String, Failure> {
     let pictures = plot::draw(results).map_err(Failure::broken)?;
     results.meta.plots = pictures.iter().map(|picture| picture.name.clone()).collect();
+    results.meta.about.get_or_insert_default().command = command;
     folder.replaces(Results::own_files(to));
     let unwritable = |error: io::Error| Failure::unwritable(to, &error);
+    let page = html::of_results(results, &pictures);
+    folder.write(html::FILE, page.as_bytes()).map_err(unwritable)?;
     for picture in &pictures {
         stage(&mut folder, picture).map_err(unwritable)?;
     }
@@ -104,9 +111,13 @@ pub(crate) fn save_validation(
     mut folder: Folder,
     to: &Path,
     validation: &Validation,
+    about: &About,
 ) -> Result<String, Failure> {
     let unwritable = |error: io::Error| Failure::unwritable(to, &error);
-    for picture in &plot::draw_validation(validation).map_err(Failure::broken)? {
+    let pictures = plot::draw_validation(validation).map_err(Failure::broken)?;
+    let page = html::of_validation(validation, about, &pictures);
+    folder.write(html::FILE, page.as_bytes()).map_err(unwritable)?;
+    for picture in &pictures {
         stage(&mut folder, picture).map_err(unwritable)?;
     }
     let table = validation.csv().to_bytes().map_err(Failure::broken)?;
@@ -123,7 +134,8 @@ pub(crate) fn save_plan(
     results: &PlanResults,
 ) -> Result<String, Failure> {
     let pictures = plot::draw_plan(results).map_err(Failure::broken)?;
-    save_all(folder, to, &pictures, results.files())
+    let page = html::of_plan(results, &pictures);
+    save_all(folder, to, Some(page), &pictures, results.files())
 }
 
 /// The same of a tournament.
@@ -133,16 +145,20 @@ pub(crate) fn save_tournament(
     results: &TournamentResults,
 ) -> Result<String, Failure> {
     let pictures = plot::draw_tournament(results).map_err(Failure::broken)?;
-    save_all(folder, to, &pictures, results.files())
+    save_all(folder, to, None, &pictures, results.files())
 }
 
 fn save_all(
     mut folder: Folder,
     to: &Path,
+    page: Option<String>,
     pictures: &[Picture],
     files: io::Result<Vec<(String, Vec<u8>)>>,
 ) -> Result<String, Failure> {
     let unwritable = |error: io::Error| Failure::unwritable(to, &error);
+    if let Some(page) = page {
+        folder.write(html::FILE, page.as_bytes()).map_err(unwritable)?;
+    }
     for picture in pictures {
         stage(&mut folder, picture).map_err(unwritable)?;
     }
@@ -161,7 +177,10 @@ pub(crate) fn save_tune(
     tuned: Option<String>,
 ) -> Result<String, Failure> {
     let unwritable = |error: io::Error| Failure::unwritable(to, &error);
-    for picture in &plot::draw_tune(results).map_err(Failure::broken)? {
+    let pictures = plot::draw_tune(results).map_err(Failure::broken)?;
+    let page = html::of_tune(results, &pictures);
+    folder.write(html::FILE, page.as_bytes()).map_err(unwritable)?;
+    for picture in &pictures {
         stage(&mut folder, picture).map_err(unwritable)?;
     }
     folder.replaces(vec![TuneResults::TUNED.into()]);

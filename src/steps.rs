@@ -64,11 +64,12 @@ mod table {
     use headway_runtime::store::{self, StepRow};
     use headway_sim::report::csv::Csv;
     use headway_sim::report::folder::Folder;
+    use headway_sim::report::html;
     use headway_sim::report::number;
     use headway_sim::report::plot::{Learned, draw_learning};
 
     use crate::failure::Failure;
-    use crate::outcome;
+    use crate::{outcome, page};
 
     /// Column, and the trainer's metric in it.
     const METRICS: [(&str, &str); 13] = [
@@ -87,16 +88,19 @@ mod table {
         ("logprob_abs_diff", "train_rollout_logprob_abs_diff"),
     ];
 
-    /// Writes the steps of a record and their plots; says in words where.
+    /// Writes the page of a record, its steps and their plots; says in words where.
     pub(crate) fn write(record: &Path, out: &Path) -> Result<String, Failure> {
         let csv = table(&store::steps(record).map_err(Failure::broken)?);
         let bytes = csv.to_bytes().map_err(Failure::broken)?;
-        let picture = draw_learning(&[Learned { name: String::new(), runs: vec![csv] }]);
-        let picture = picture.map_err(Failure::broken)?;
+        let learned = Learned { name: String::new(), runs: vec![csv] };
+        let picture = draw_learning(std::slice::from_ref(&learned)).map_err(Failure::broken)?;
+        let pictures = [picture];
+        let page = page::of_record(record, learned.runs.first(), &pictures)?;
         let unwritable = |error| Failure::unwritable(out, &error);
         let mut folder = Folder::open(out).map_err(unwritable)?;
+        folder.write(html::FILE, page.as_bytes()).map_err(unwritable)?;
         folder.write("steps.csv", &bytes).map_err(unwritable)?;
-        outcome::stage(&mut folder, &picture).map_err(unwritable)?;
+        outcome::stage(&mut folder, &pictures[0]).map_err(unwritable)?;
         outcome::commit(folder, out)
     }
 

@@ -13,6 +13,9 @@ mod all {
     mod calibrate;
     mod support;
 
+    #[path = "../../runtime/tests/all/packages.rs"]
+    mod packages;
+
     #[path = "../../runtime/tests/all/checkpoint.rs"]
     mod checkpoint;
     #[path = "../../runtime/tests/all/scripted.rs"]
@@ -27,6 +30,7 @@ mod all {
     #[cfg(feature = "torch")]
     mod diagnose_live;
     mod doctor;
+    mod documents;
     mod elsewhere;
     mod guard;
     mod help;
@@ -46,6 +50,7 @@ mod all {
     mod readme;
     mod record;
     mod replay;
+    mod report;
     mod resume;
     mod scenario_keys;
     mod shard;
@@ -54,6 +59,8 @@ mod all {
     mod torture;
     mod tournament;
     mod tune;
+    #[cfg(feature = "torch")]
+    mod tutorial;
     mod validate;
     mod wrong_configurations;
     mod wrong_input;

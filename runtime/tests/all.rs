@@ -53,6 +53,7 @@ mod all {
     mod sglang;
     mod shutdown;
     mod signals;
+    mod slime;
     mod switching;
     mod sync_modes;
     mod trajectories;

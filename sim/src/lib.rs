@@ -58,6 +58,7 @@
 //!
 //! | module | holds |
 //! |---|---|
+//! | [`answer`] | what a result comes to, in words, with what speaks for it |
 //! | [`kernel`] | events in order of time, random streams, samplers |
 //! | [`world`] | clients, replicas, environments, judges, the trainer, weights and faults |
 //! | [`scenario`] | scenario files: reading them, and checking that they can make progress |
@@ -78,6 +79,7 @@
 //! | [`rates`] | how fast replicas generate: tables by name |
 //! | [`import`] | other systems' traces and predictions |
 
+pub mod answer;
 pub mod calibrate;
 pub mod check;
 pub mod compare;

@@ -1,7 +1,9 @@
-//! Results as files, tables and plots.
+//! Results as files, tables, plots and pages.
 
+pub mod about;
 pub mod csv;
 pub mod folder;
+pub mod html;
 pub mod json;
 pub mod number;
 pub mod plot;

@@ -10,7 +10,7 @@ use headway_sim::sweep::shard::Shard;
 use crate::failure::Failure;
 use crate::options::Format;
 use crate::terminal::{self, quoted};
-use crate::{outcome, shards};
+use crate::{outcome, repeat, shards};
 
 /// Commands that a message lists at most.
 const MOST_COMMANDS: usize = 4;
@@ -37,7 +37,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     let to =
         args.out.clone().unwrap_or_else(|| Path::new("out").join(&header.outline.meta.scenario));
     let folder = Folder::open(&to).map_err(|error| Failure::unwritable(&to, &error))?;
-    let wrote = outcome::save(folder, &to, &mut done.results)?;
+    let wrote = outcome::save(folder, &to, &mut done.results, repeat::sweep(&header.asked))?;
     terminal::data(&outcome::text(&done.results, args.format)?)?;
     terminal::note(&wrote);
     let asked = &header.asked;

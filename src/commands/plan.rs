@@ -10,7 +10,7 @@ use headway_sim::sweep::over;
 use crate::failure::Failure;
 use crate::options::{self, Format, Loaded, Output, Overrides};
 use crate::progress::Bar;
-use crate::{headline, outcome, terminal};
+use crate::{headline, outcome, repeat, terminal};
 
 /// Split GPUs over serving, judge and trainer, and say which loop is the bottleneck.
 #[derive(clap::Args)]
@@ -57,7 +57,8 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     let bar = Bar::new(0);
     let planning = plan(&task, &bar)?;
     drop(bar);
-    let results = PlanResults::of(&planning, &task);
+    let mut results = PlanResults::of(&planning, &task);
+    results.meta.about.get_or_insert_default().command = command(args);
 
     let to = args.output.folder(&format!("{}/plan-{}", scenario.name, args.gpus));
     let unwritable = |error| Failure::unwritable(&to, &error);
@@ -70,6 +71,17 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     })?;
     terminal::note(&wrote);
     judge(&planning)
+}
+
+/// The command that repeats it.
+fn command(args: &Args) -> String {
+    let mut words = vec![repeat::path(&args.scenario), format!("--gpus {}", args.gpus)];
+    words.extend(repeat::texts("--over", &args.over));
+    words.extend(repeat::texts("--constraint", &args.constraint));
+    words.extend(args.exhaustive.then(|| "--exhaustive".to_owned()));
+    words.extend(repeat::overrides(&args.overrides));
+    words.extend(args.replications.map(|count| format!("--replications {count}")));
+    repeat::command("plan", words)
 }
 
 /// Says what else is to be known of the choice; that there is none is the answer no.

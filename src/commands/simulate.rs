@@ -11,7 +11,7 @@ use headway_sim::sweep::Plan;
 use crate::failure::Failure;
 use crate::options::{self, Loaded, Output, Overrides};
 use crate::progress::Bar;
-use crate::{outcome, terminal};
+use crate::{outcome, repeat, terminal};
 
 /// The name of the file that `--record` writes.
 const RECORD: &str = "run.record";
@@ -56,8 +56,17 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     let mut done = plan.run(args.output.threads(), record, &bar).map_err(Failure::broken)?;
     drop(bar);
     // The files come first: whoever closes the pipe early still has them.
-    let wrote = outcome::save(folder, &to, &mut done.results)?;
+    let wrote = outcome::save(folder, &to, &mut done.results, command(args))?;
     terminal::data(&outcome::text(&done.results, args.output.format)?)?;
     terminal::note(&wrote);
     outcome::judge(&done.trouble, &plan.outline(), &args.scenario, &args.overrides)
+}
+
+/// The command that repeats it.
+fn command(args: &Args) -> String {
+    let mut words = vec![repeat::path(&args.scenario)];
+    words.extend(repeat::overrides(&args.overrides));
+    words.extend(repeat::number("--replications", args.replications, 1));
+    words.extend(repeat::number("--replication", args.replication, 0));
+    repeat::command("simulate", words)
 }

@@ -16,7 +16,7 @@ use crate::failure::Failure;
 use crate::options::{self, Loaded, Output, Overrides};
 use crate::progress::Bar;
 use crate::terminal::{self, quoted};
-use crate::{outcome, shards};
+use crate::{outcome, repeat, shards};
 
 /// Simulate every point of a grid, replicated and in parallel: table, CSV and plots
 #[derive(clap::Args)]
@@ -63,7 +63,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     }
     let mut done = header.outline.collect(runs.into_values());
     // The files come first: whoever closes the pipe early still has them.
-    let wrote = outcome::save(folder, &to, &mut done.results)?;
+    let wrote = outcome::save(folder, &to, &mut done.results, repeat::sweep(&header.asked))?;
     terminal::data(&outcome::text(&done.results, args.output.format)?)?;
     terminal::note(&wrote);
     outcome::judge(&done.trouble, &header.outline, &args.scenario, &args.overrides)

@@ -13,7 +13,7 @@ use headway_sim::tune::{Task, Tuning, space, tune};
 use crate::failure::Failure;
 use crate::options::{self, Format, Loaded, Output, Overrides};
 use crate::progress::Bar;
-use crate::{headline, outcome, terminal};
+use crate::{headline, outcome, repeat, terminal};
 
 /// Find the best configuration under constraints, to be promoted
 #[derive(clap::Args)]
@@ -68,7 +68,8 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     let bar = Bar::new(0);
     let tuning = tune(&task, &bar)?;
     drop(bar);
-    let results = TuneResults::of(&tuning, &task);
+    let mut results = TuneResults::of(&tuning, &task);
+    results.meta.about.get_or_insert_default().command = command(args);
     let tuned = tuning.tuned(&task, &name(&args.scenario), &given(&args.overrides));
 
     let to = args.output.folder(&format!("{}/tune", scenario.name));
@@ -81,6 +82,23 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     })?;
     terminal::note(&wrote);
     judge(&tuning)
+}
+
+/// The command that repeats it.
+fn command(args: &Args) -> String {
+    let mut words = vec![repeat::path(&args.scenario)];
+    let default = "trained_samples_per_hour";
+    words.extend(repeat::texts(
+        "--maximize",
+        [&args.maximize].into_iter().filter(|name| *name != default),
+    ));
+    words.extend(repeat::texts("--subject-to", &args.subject_to));
+    words.extend(repeat::texts("--space", &args.space));
+    words.extend(repeat::overrides(&args.overrides));
+    words.extend(args.replications.map(|count| format!("--replications {count}")));
+    words.extend(args.runs.map(|runs| format!("--runs {runs}")));
+    words.extend(args.window_sec.map(|seconds| format!("--window-sec {seconds}")));
+    repeat::command("tune", words)
 }
 
 /// What was laid over the scenario, as it was given.

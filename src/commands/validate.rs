@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use headway_shared::time::Span;
+use headway_sim::report::about::About;
 use headway_sim::report::folder::Folder;
 use headway_sim::scenario::Warmup;
 use headway_sim::validate::{
@@ -12,7 +13,7 @@ use headway_sim::validate::{
 use crate::failure::Failure;
 use crate::options::{self, Format, Loaded, Output, Overrides};
 use crate::progress::Bar;
-use crate::{headline, outcome, source, terminal};
+use crate::{headline, outcome, repeat, source, terminal};
 
 /// Simulate recorded runs in a calibrated scenario: predicted beside measured
 ///
@@ -86,7 +87,8 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
 
     let to = args.output.folder(&format!("{}/validate", scenario.name));
     let folder = Folder::open(&to).map_err(|error| Failure::unwritable(&to, &error))?;
-    let wrote = outcome::save_validation(folder, &to, &validation)?;
+    let about = About { command: command(args), ..About::of(&scenario) };
+    let wrote = outcome::save_validation(folder, &to, &validation, &about)?;
     terminal::data(&match args.output.format {
         Format::Table => headline::validation(&validation),
         Format::Json => format!("{:#}\n", validation.document()),
@@ -95,6 +97,24 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     terminal::note(&wrote);
     warn(&validation, &args.scenario);
     if validation.is_good() { Ok(()) } else { Err(Failure::Negative) }
+}
+
+/// The command that repeats it.
+fn command(args: &Args) -> String {
+    let named = |run: &String| {
+        let (path, set) = parts(run);
+        let name = repeat::shown(path);
+        std::iter::once(name).chain(set).collect::<Vec<_>>().join("@")
+    };
+    let mut words = vec![format!("--scenario {}", repeat::path(&args.scenario))];
+    words.extend(args.baseline.iter().map(|run| format!("--baseline {}", repeat::path(run))));
+    words.extend(repeat::texts("--set", &args.set));
+    words.extend(repeat::texts("--tolerance", &args.tolerance));
+    words.extend(args.warmup_steps.map(|steps| format!("--warmup-steps {steps}")));
+    words.extend(args.seed.map(|seed| format!("--seed {seed}")));
+    words.extend(repeat::number("--replications", args.replications, 16));
+    words.extend(args.runs.iter().map(|run| terminal::quoted(&named(run))));
+    repeat::command("validate", words)
 }
 
 /// Says on stderr what else is to be known of the comparison.

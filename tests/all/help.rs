@@ -26,7 +26,7 @@ fn every_command_explains_its_options() {
             &shared,
             &["--workload", "--gates", "--sync-modes", "mild, heavy, sessions"],
         ),
-        ("plot", &["--out"], &["<DIR>"]),
+        ("plot", &["--out"], &["<DIR|RUN>", "again"]),
         (
             "promote",
             &["--settings"],

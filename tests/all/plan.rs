@@ -30,7 +30,9 @@ fn a_plan_ends_with_what_to_take_and_its_plots_can_be_drawn_again() {
         assert!(written.contains_key(name), "{name}");
     }
     succeed(dir.path(), &["plot", "out/small/plan-4", "--out", "again"]);
-    for (name, bytes) in files(&dir.path().join("again")) {
+    let again = files(&dir.path().join("again"));
+    assert!(again.contains_key("report.html"));
+    for (name, bytes) in again {
         assert!(bytes == written[&name], "{name} differs");
     }
 }

@@ -39,7 +39,9 @@ fn tuning_writes_what_promotion_reads_and_its_plot_can_be_drawn_again() {
     assert!(text.contains("\nmax_head_off_policyness = "), "{text}");
 
     succeed(dir.path(), &["plot", "out/small/tune", "--out", "again"]);
-    for (name, bytes) in files(&dir.path().join("again")) {
+    let again = files(&dir.path().join("again"));
+    assert!(again.contains_key("report.html"));
+    for (name, bytes) in again {
         assert!(bytes == written[&name], "{name} differs");
     }
 }

@@ -34,7 +34,7 @@ fn records_are_predicted_in_their_own_world_and_missed_in_another() {
     assert!(said.ends_with("2 of 2 runs are predicted within every tolerance\n"), "{said}");
     let made = files(&dir.path().join("out/small/validate"));
     let names: Vec<&str> = made.keys().map(String::as_str).collect();
-    let pictures = ["validation-idle.png", "validation-idle.svg"];
+    let pictures = ["report.html", "validation-idle.png", "validation-idle.svg"];
     let expected = ["validation.csv", "validation.json", "validation.png", "validation.svg"];
     assert_eq!(names, [&pictures[..], &expected].concat());
     let table = String::from_utf8(made["validation.csv"].clone()).unwrap();

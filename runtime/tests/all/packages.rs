@@ -3,8 +3,11 @@
 use std::path::{Path, PathBuf};
 
 /// Where `what` is installed, under `target`; `None`: it is not, and need not be.
-pub(super) fn installed(folder: &str, what: &str) -> Option<PathBuf> {
-    let place = Path::new(env!("CARGO_MANIFEST_DIR")).join("../target").join(folder);
+pub(crate) fn installed(folder: &str, what: &str) -> Option<PathBuf> {
+    // The workspace's: the tests of the whole use this, too.
+    let crates = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let root = crates.ancestors().find(|folder| folder.join("Cargo.lock").exists());
+    let place = root.unwrap_or(crates).join("target").join(folder);
     if place.join("installed.txt").exists() {
         return Some(place);
     }

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::{Planning, Simulated, Task};
+use crate::report::about::About;
 use crate::report::csv::Csv;
 use crate::report::json;
 use crate::report::number;
@@ -59,6 +60,9 @@ pub struct PlanMeta {
     pub estimate_agreement: Option<f64>,
     /// What it comes to, in words.
     pub verdict: Vec<String>,
+    /// Where it comes from; `None`: an older build made it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub about: Option<About>,
 }
 
 /// Everything that a folder of a plan holds, but for the plots.
@@ -98,6 +102,7 @@ impl PlanResults {
             exhaustive: planning.candidates == planning.options.len(),
             estimate_agreement: agreement(&planning.options),
             verdict: planning.verdict(task),
+            about: Some(About::of(scenario)),
         };
         Self {
             points: points(planning, &meta),

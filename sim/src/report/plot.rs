@@ -4,6 +4,7 @@ mod axis;
 mod bound;
 mod canvas;
 mod curve;
+mod figure;
 mod histogram;
 mod learning;
 mod page;
@@ -25,6 +26,7 @@ use std::convert::Infallible;
 
 use plotters::drawing::DrawingAreaErrorKind;
 
+pub use figure::{Figure, FigurePanel, Value};
 pub use learning::{Learned, draw_learning};
 pub use page::Picture;
 pub use published::draw_published;
@@ -34,6 +36,7 @@ use super::results::{Kind, Results};
 use crate::plan::results::PlanResults;
 use crate::tournament::results::TournamentResults;
 use crate::tune::results::TuneResults;
+pub(crate) use canvas::svg::escape;
 use curve::Curve;
 
 /// Why a picture could not be drawn.

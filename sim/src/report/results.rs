@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use headway_shared::config::Config;
 use serde::{Deserialize, Serialize};
 
+use super::about::About;
 use super::csv::Csv;
 use super::stored;
 
@@ -67,6 +68,9 @@ pub struct Meta {
     /// The scheduling sections of a run, every key; a sweep has as many as points, and none here.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub config: Option<Config>,
+    /// Where it comes from; `None`: an older build made it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub about: Option<About>,
     /// The names of its plots, without extension: what a later result in the same folder replaces.
     pub plots: Vec<String>,
 }

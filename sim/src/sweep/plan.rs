@@ -13,6 +13,7 @@ use super::outline::{Outline, OutlinedPoint};
 use super::trouble::{Trouble, caught};
 use super::{Axis, grid, replicate};
 use crate::drift::Model;
+use crate::report::about::About;
 use crate::report::results::{Kind, Meta, Results};
 use crate::report::tables::Point;
 use crate::run::{RunOptions, simulate};
@@ -154,6 +155,7 @@ impl Plan {
             keys,
             drift: calibration(&points),
             config: (kind == Kind::Run).then(|| base.config.clone()),
+            about: Some(About::of(base)),
             plots: Vec::new(),
         };
         Self { meta, points, replications }

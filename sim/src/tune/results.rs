@@ -8,6 +8,7 @@ use serde_json::Value;
 
 use super::{Task, Tuning, space};
 use crate::plan::setting;
+use crate::report::about::About;
 use crate::report::csv::Csv;
 use crate::report::json;
 use crate::report::number;
@@ -54,6 +55,9 @@ pub struct TuneMeta {
     pub spent: bool,
     /// What it comes to, in words.
     pub verdict: Vec<String>,
+    /// Where it comes from; `None`: an older build made it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub about: Option<About>,
 }
 
 /// Everything that a folder of a tuning holds, but for the plot and the tuned file.
@@ -97,6 +101,7 @@ impl TuneResults {
             rounds: tuning.rounds,
             spent: tuning.spent,
             verdict: tuning.verdict(task),
+            about: Some(About::of(scenario)),
         };
         let candidates = candidates(tuning, task, &meta);
         let mut results = Self { front: Csv::new(&candidates.header), meta, candidates };

@@ -14,6 +14,21 @@ pub(crate) struct Axis {
     pub(crate) range: (f64, f64),
     /// Where it is marked, and with what.
     pub(crate) ticks: Vec<(f64, String)>,
+    /// What its numbers stand for.
+    pub(crate) form: Form,
+}
+
+/// What the numbers of an axis stand for.
+#[derive(Clone, Debug)]
+pub(crate) enum Form {
+    /// Themselves.
+    Number,
+    /// Shares of 1.
+    Share,
+    /// Logarithms of ratios.
+    Ratio,
+    /// Places that have names.
+    Places(Vec<String>),
 }
 
 impl Axis {
@@ -28,6 +43,7 @@ impl Axis {
             label: label.into(),
             range: (0.0, steps * step),
             ticks: ticks.map(|at| (at, number::short(Some(at)))).collect(),
+            form: Form::Number,
         }
     }
 
@@ -57,14 +73,14 @@ impl Axis {
                 kept.push(tick);
             }
         }
-        Axis { label: label.into(), range, ticks: kept }
+        Axis { label: label.into(), range, ticks: kept, form: Form::Ratio }
     }
 
     /// A share from 0 to 100%.
     pub(crate) fn share(label: &str) -> Axis {
         let ticks = [0.0, 0.25, 0.5, 0.75, 1.0];
         let ticks = ticks.map(|at| (at, format!("{}%", number::text(at * 100.0))));
-        Axis { label: label.into(), range: (0.0, 1.0), ticks: ticks.to_vec() }
+        Axis { label: label.into(), range: (0.0, 1.0), ticks: ticks.to_vec(), form: Form::Share }
     }
 
     /// One place per name, evenly spaced: place `i` is at `i`. Where there is no room for all
@@ -80,6 +96,7 @@ impl Axis {
             label: label.into(),
             range: (-0.5, end),
             ticks: ticks.map(|(place, name)| (place as f64, cut(name, room))).collect(),
+            form: Form::Places(names.to_vec()),
         }
     }
 
@@ -88,7 +105,47 @@ impl Axis {
         let step = libm::ceil(nice_step(f64::from(highest.max(1)), most)) as usize;
         let ticks = (0..=highest).step_by(step).map(|at| (f64::from(at), at.to_string()));
         let end = f64::from(highest) + 0.5;
-        Axis { label: label.into(), range: (-0.5, end), ticks: ticks.collect() }
+        let (label, range) = (label.into(), (-0.5, end));
+        Axis { label, range, ticks: ticks.collect(), form: Form::Number }
+    }
+
+    /// A place on it, in words.
+    pub(crate) fn place(&self, at: f64) -> String {
+        match &self.form {
+            Form::Places(names) => {
+                let name = names.get(libm::round(at.max(0.0)) as usize);
+                name.cloned().unwrap_or_default()
+            }
+            _ => self.value(at, None),
+        }
+    }
+
+    /// A value on it with the half-width of its interval, in words.
+    pub(crate) fn value(&self, value: f64, half: Option<f64>) -> String {
+        let half = half.filter(|half| *half > 0.0);
+        match &self.form {
+            Form::Number | Form::Places(_) => number::interval(Some(value), half),
+            Form::Share => {
+                let percent = number::interval(Some(value * 100.0), half.map(|half| half * 100.0));
+                format!("{percent}%")
+            }
+            Form::Ratio => {
+                let ratio = libm::exp(value);
+                match half {
+                    // A half-width on the logarithmic axis is a share of the ratio.
+                    Some(half) => number::interval(Some(ratio), Some(ratio * half)),
+                    None => number::ratio(Some(ratio)),
+                }
+            }
+        }
+    }
+
+    /// The number that a value on it stands for, as CSV has it.
+    pub(crate) fn raw(&self, value: f64) -> String {
+        match &self.form {
+            Form::Ratio => number::text(libm::exp(value)),
+            _ => number::text(value),
+        }
     }
 }
 

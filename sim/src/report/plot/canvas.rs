@@ -4,7 +4,9 @@
 //! both, so they look alike and look the same on every machine.
 
 pub(crate) mod font;
+pub(crate) mod inline;
 pub(crate) mod png;
+pub(crate) mod said;
 pub(crate) mod svg;
 
 use std::convert::Infallible;
@@ -15,12 +17,14 @@ use plotters_backend::{
     FontTransform,
 };
 
+use said::Said;
+
 /// Units of the canvas per pixel of the picture: plotters places things on whole units, which
 /// would be too coarse as pixels.
 pub(crate) const UNITS: i32 = 4;
 
 /// One thing on the canvas; coordinates in units, later shapes cover earlier ones.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub(crate) struct Shape {
     pub(crate) form: Form,
     /// Red, green, blue.
@@ -29,7 +33,7 @@ pub(crate) struct Shape {
     pub(crate) alpha: f64,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub(crate) enum Form {
     /// A line through the points.
     Line { points: Vec<BackendCoord>, width: u32 },
@@ -37,27 +41,40 @@ pub(crate) enum Form {
     Fill { points: Vec<BackendCoord> },
     /// A disc.
     Disc { center: BackendCoord, radius: u32 },
-    /// Text that starts at `at` on its base line; `upward`: it runs from bottom to top.
-    Text { text: String, at: BackendCoord, size: f64, upward: bool },
+    /// Text that starts at `at` on its base line; `upward`: it runs from bottom to top. `anchor` is
+    /// what it was placed by: who draws it in another font keeps that place.
+    Text { text: String, at: BackendCoord, size: f64, upward: bool, anchor: HPos },
 }
 
-/// Collects the shapes of one picture.
+/// What was drawn: the shapes, and the same in words and numbers.
+#[derive(Default)]
+pub(crate) struct Sheet {
+    pub(crate) shapes: Vec<Shape>,
+    pub(crate) said: Vec<Said>,
+}
+
+/// Collects one picture.
 pub(crate) struct Canvas<'a> {
     size: (u32, u32),
-    shapes: &'a mut Vec<Shape>,
+    sheet: &'a mut Sheet,
 }
 
 type Drawn = Result<(), DrawingErrorKind<Infallible>>;
 
 impl<'a> Canvas<'a> {
-    /// A canvas of `size` units that collects into `shapes`.
-    pub(crate) fn new(size: (u32, u32), shapes: &'a mut Vec<Shape>) -> Self {
-        Self { size, shapes }
+    /// A canvas of `size` units that collects into `sheet`.
+    pub(crate) fn new(size: (u32, u32), sheet: &'a mut Sheet) -> Self {
+        Self { size, sheet }
+    }
+
+    /// Keeps what a picture says.
+    fn say(&mut self, said: Said) {
+        self.sheet.said.push(said);
     }
 
     fn push(&mut self, form: Form, color: BackendColor) -> Drawn {
         if color.alpha > 0.0 {
-            self.shapes.push(Shape { form, rgb: color.rgb, alpha: color.alpha });
+            self.sheet.shapes.push(Shape { form, rgb: color.rgb, alpha: color.alpha });
         }
         Ok(())
     }
@@ -154,7 +171,8 @@ impl DrawingBackend for Canvas<'_> {
         }
         .round() as i32;
         let at = if upward { (x + down, y - along) } else { (x + along, y + down) };
-        self.push(Form::Text { text: text.into(), at, size, upward }, style.color())
+        let anchor = style.anchor().h_pos;
+        self.push(Form::Text { text: text.into(), at, size, upward, anchor }, style.color())
     }
 
     fn estimate_text_size<S: BackendTextStyle>(

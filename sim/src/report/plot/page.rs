@@ -5,13 +5,19 @@ use plotters::element::{PathElement, Rectangle, Text};
 use plotters::style::text_anchor::{HPos, VPos};
 use plotters::style::{Color, RGBColor, WHITE};
 
-use super::canvas::{Canvas, Shape, font, png, svg};
+use super::canvas::said::Said;
+use super::canvas::{Canvas, Sheet, UNITS, font, inline, png, svg};
+use super::figure::{self, Figure};
 use super::panel::{Area, dashes, mark};
 use super::theme::{self, Style, TEXT, TITLE, px};
 use super::{Drawn, PlotError};
 
 /// Width of every picture, in pixels.
 const WIDTH: i32 = 960;
+/// Height of title and subtitle, in pixels.
+const HEAD: i32 = 18 + TITLE + 9 + TEXT + 4;
+/// Shapes that stand behind them: the ground, the title, the subtitle.
+const ABOVE: usize = 3;
 /// Space on the left of titles and legends, in pixels.
 const MARGIN: i32 = 20;
 
@@ -24,6 +30,8 @@ pub struct Picture {
     pub svg: String,
     /// The PNG file.
     pub png: Vec<u8>,
+    /// The same for a page.
+    pub figure: Figure,
 }
 
 /// One entry of a legend.
@@ -66,17 +74,28 @@ pub(crate) fn draw(
     body: impl for<'c> FnOnce(&Area<'c>) -> Drawn,
 ) -> Result<Picture, PlotError> {
     let size = (px(WIDTH) as u32, px(head.height) as u32);
-    let mut shapes: Vec<Shape> = Vec::new();
+    let mut sheet = Sheet::default();
     {
-        let page = Canvas::new(size, &mut shapes).into_drawing_area();
+        let page = Canvas::new(size, &mut sheet).into_drawing_area();
         page.fill(&WHITE)?;
         body(&legend(&draw_head(&page, head)?, head.legend)?)?;
         page.present()?;
     }
+    // A page has title and subtitle as text of its own, and a ground of its own.
+    let (above, shapes) = (px(HEAD), sheet.shapes.get(ABOVE..).unwrap_or_default());
+    let figure = Figure {
+        title: head.title.into(),
+        subtitle: head.subtitle.into(),
+        view: [0, above, size.0 as i32, size.1 as i32 - above],
+        unit: UNITS,
+        svg: inline::write(shapes),
+        panels: figure::panels(&sheet.said),
+    };
     Ok(Picture {
         name: head.name.into(),
-        svg: svg::write(head.title, size, &shapes),
-        png: png::write(size, &shapes)?,
+        svg: svg::write(head.title, size, &sheet.shapes),
+        png: png::write(size, &sheet.shapes)?,
+        figure,
     })
 }
 
@@ -86,7 +105,7 @@ fn draw_head<'c>(page: &Area<'c>, head: &Head<'_>) -> Result<Area<'c>, PlotError
     page.draw(&Text::new(head.title, (left, top), theme::text(TITLE, HPos::Left, VPos::Top)))?;
     let below = top + px(TITLE + 9);
     page.draw(&Text::new(head.subtitle, (left, below), theme::text(TEXT, HPos::Left, VPos::Top)))?;
-    Ok(page.split_vertically(below + px(TEXT + 4)).1)
+    Ok(page.split_vertically(px(HEAD)).1)
 }
 
 /// Draws a legend on top of `area`, in as many lines as it takes; gives what is left below it.
@@ -121,5 +140,8 @@ fn draw_key(page: &Area<'_>, key: &Key, (x, y): (i32, i32)) -> Drawn {
         }
     }
     let text = theme::text(TEXT, HPos::Left, VPos::Center);
-    Ok(page.draw(&Text::new(key.name(), (end + px(8), middle), text))?)
+    page.draw(&Text::new(key.name(), (end + px(8), middle), text))?;
+    let (Key::Line(Style { color, .. }, _) | Key::Fill(color, _)) = key;
+    let RGBColor(red, green, blue) = *color;
+    Ok(page.draw(&Said::Key { rgb: (red, green, blue), name: key.name().into() })?)
 }

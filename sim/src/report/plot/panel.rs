@@ -10,6 +10,7 @@ use plotters::style::text_anchor::{HPos, VPos};
 use plotters::style::{Color, RGBColor, ShapeStyle, WHITE};
 
 use super::axis::Axis;
+use super::canvas::said::{Said, Value};
 use super::canvas::{Canvas, font};
 use super::theme::{self, GRID, INK, Marker, Style, TEXT, px};
 use super::{Drawn, PlotError};
@@ -49,6 +50,8 @@ pub(crate) struct Panel<'c> {
     range: (f64, f64),
     /// The ends of the horizontal axis.
     across: (f64, f64),
+    /// The axes.
+    axes: (Axis, Axis),
     /// The whole picture, in units from its corner.
     page: Area<'c>,
 }
@@ -64,8 +67,11 @@ impl<'c> Panel<'c> {
             .y_label_area_size(px(labels(y)))
             .build_cartesian_2d(x.range.0..x.range.1, y.range.0..y.range.1)?;
         let plane = chart.plotting_area().clone();
-        let panel = Self { plane, range: y.range, across: x.range, page: area.use_screen_coord() };
+        let page = area.use_screen_coord();
+        let axes = (x.clone(), y.clone());
+        let panel = Self { plane, range: y.range, across: x.range, axes, page };
         panel.draw_axes(x, y)?;
+        panel.say(Said::Panel { x: x.label.clone(), y: y.label.clone() })?;
         Ok(panel)
     }
 
@@ -82,6 +88,7 @@ impl<'c> Panel<'c> {
         let right = panel.at(x.range.1, 0.0).0;
         let style = theme::text(TEXT, HPos::Center, VPos::Bottom);
         panel.text(title, style, (left + right) / 2, top - px(8))?;
+        panel.say(Said::Title(title.into()))?;
         Ok(panel)
     }
 
@@ -120,6 +127,45 @@ impl<'c> Panel<'c> {
         Ok(self.page.draw(&Text::new(text, (x, y), style))?)
     }
 
+    fn say(&self, said: Said) -> Drawn {
+        Ok(self.page.draw(&said)?)
+    }
+
+    /// Says a value that is drawn at a point, for whoever hovers over it or cannot see it.
+    fn tell(&self, (x, y): (f64, f64), half: Option<f64>, color: RGBColor) -> Drawn {
+        let (across, up) = &self.axes;
+        let (text, raw) = (up.value(y, half), up.raw(y));
+        self.say(Said::Value(Value { x: across.place(x), text, raw, ..self.silent((x, y), color) }))
+    }
+
+    /// The same of a point that has a name, and intervals in both directions.
+    pub(crate) fn tell_spot(
+        &self,
+        (x, y): (f64, f64),
+        (wide, high): (f64, f64),
+        color: RGBColor,
+        name: &str,
+    ) -> Drawn {
+        let (across, up) = &self.axes;
+        let (text, raw) = (up.value(y, Some(high)), up.raw(y));
+        let (x_text, name) = (across.value(x, Some(wide)), name.to_owned());
+        let silent = self.silent((x, y), color);
+        self.say(Said::Value(Value { x: x_text, text, raw, name, ..silent }))
+    }
+
+    /// A value at a point that says nothing yet.
+    fn silent(&self, (x, y): (f64, f64), RGBColor(red, green, blue): RGBColor) -> Value {
+        let at = self.at(x, y);
+        Value {
+            rgb: (red, green, blue),
+            at,
+            x: String::new(),
+            text: String::new(),
+            raw: String::new(),
+            name: String::new(),
+        }
+    }
+
     /// Series with their intervals. `joined`: by lines with bands around them; bands lie below all
     /// lines.
     pub(crate) fn curves(&self, series: &[(Vec<Point>, Style)], joined: bool) -> Drawn {
@@ -145,6 +191,7 @@ impl<'c> Panel<'c> {
             for (&(x, y, half), &at) in piece.iter().zip(&path) {
                 self.whisker(x, y, half, *style)?;
                 mark(&self.page, at, *style)?;
+                self.tell((x, y), Some(half), style.color)?;
             }
         }
         Ok(())
@@ -175,7 +222,15 @@ impl<'c> Panel<'c> {
         }
         self.page.draw(&Rectangle::new(corners, fill.filled()))?;
         let top = corners[1].1;
-        self.line(&[(corners[0].0, top), (corners[1].0, top)], WHITE.stroke_width(3))
+        self.line(&[(corners[0].0, top), (corners[1].0, top)], WHITE.stroke_width(3))?;
+        // A stacked bar says its own height, in its middle.
+        let middle = ((from.0 + to.0) / 2.0, (from.1 + to.1) / 2.0);
+        let (text, raw) = {
+            let (height, up) = (to.1 - from.1, &self.axes.1);
+            (up.value(height, None), up.raw(height))
+        };
+        let x = self.axes.0.place(middle.0);
+        self.say(Said::Value(Value { x, text, raw, ..self.silent(middle, fill) }))
     }
 
     /// An interval at a place, with a line at what it is around: lower end, middle, upper end.
@@ -191,7 +246,12 @@ impl<'c> Panel<'c> {
         let corners = [(left, top - px(1)), (right, bottom + px(1))];
         self.page.draw(&Rectangle::new(corners, fill.filled()))?;
         let level = self.at(x, middle).1;
-        self.line(&[(left, level), (right, level)], line.stroke_width(5))
+        self.line(&[(left, level), (right, level)], line.stroke_width(5))?;
+        let (across, up) = &self.axes;
+        let [lower, value, upper] = [low, middle, high].map(|end| up.value(end, None));
+        let text = format!("{value} ({lower} to {upper})");
+        let (x_text, raw) = (across.place(x), up.raw(middle));
+        self.say(Said::Value(Value { x: x_text, text, raw, ..self.silent((x, middle), fill) }))
     }
 
     /// Words just above a point, for what cannot be drawn there.

@@ -57,7 +57,9 @@ pub(super) fn front(plan: &PlanResults) -> Result<Picture, PlotError> {
                 let Some((age, rate)) = at(row) else { continue };
                 let half = |name: &str| points.value(row, &format!("{name}_hw")).unwrap_or(0.0);
                 let strong = plan.is(row, "front") || plan.is(row, "chosen");
-                panel.spot((age, rate), (half(STALENESS), half(RATE)), *style, strong)?;
+                let halves = (half(STALENESS), half(RATE));
+                panel.spot((age, rate), halves, *style, strong)?;
+                panel.tell_spot((age, rate), halves, style.color, &name(plan, row))?;
             }
         }
         // The chosen one first: it keeps its name where there is no room for all.

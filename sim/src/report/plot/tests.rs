@@ -25,6 +25,7 @@ fn meta(kind: Kind, keys: &[&str]) -> Meta {
         keys: keys.iter().map(|key| (*key).to_owned()).collect(),
         drift: None,
         config: None,
+        about: None,
         plots: Vec::new(),
     }
 }

@@ -2,7 +2,7 @@
 //! hue, so that a print in grey can be read.
 
 use plotters::style::text_anchor::{HPos, Pos, VPos};
-use plotters::style::{FontDesc, FontFamily, FontStyle, FontTransform, RGBColor, TextStyle};
+use plotters::style::{FontDesc, FontFamily, FontStyle, FontTransform, RGBColor, TextStyle, WHITE};
 
 use super::canvas::UNITS;
 
@@ -57,6 +57,9 @@ pub(crate) const SERIES: [Style; 4] = [
 pub(crate) const REFERENCE: Style =
     Style { color: RGBColor(0x77, 0x77, 0x77), dash: &[2, 4], marker: Marker::None, width: 2 };
 
+/// The fill of predicted intervals.
+pub(crate) const BAND: RGBColor = RGBColor(0xb9, 0xc6, 0xde);
+
 /// Fills of stacked parts, from dark to light.
 pub(crate) const STACK: [RGBColor; 7] = [
     RGBColor(0x0b, 0x1f, 0x48),
@@ -77,4 +80,17 @@ pub(crate) fn text(size: i32, horizontal: HPos, vertical: VPos) -> TextStyle<'st
 /// The same text, running upwards, its middle at this place.
 pub(crate) fn upward(size: i32) -> TextStyle<'static> {
     text(size, HPos::Center, VPos::Top).transform(FontTransform::Rotate270)
+}
+
+/// What a page's style calls a colour; `None`: it is none of ours.
+pub(crate) fn class((red, green, blue): (u8, u8, u8)) -> Option<String> {
+    let color = RGBColor(red, green, blue);
+    let others = [(INK, "ink"), (GRID, "grid"), (WHITE, "page"), (BAND, "band")];
+    let mut named = others.into_iter().chain([(REFERENCE.color, "ref")]);
+    if let Some((_, name)) = named.find(|(known, _)| *known == color) {
+        return Some(name.into());
+    }
+    let place = |at: usize, letter: char| format!("{letter}{at}");
+    let series = SERIES.iter().position(|style| style.color == color).map(|at| place(at, 'c'));
+    series.or_else(|| STACK.iter().position(|fill| *fill == color).map(|at| place(at, 'k')))
 }

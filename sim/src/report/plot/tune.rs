@@ -59,7 +59,9 @@ pub(super) fn front(tune: &TuneResults) -> Result<Picture, PlotError> {
                 (false, 0) => SERIES[2],
                 _ => style(row),
             };
-            panel.spot((age, gain), (half(STALENESS), half(rate)), style, is_strong(row))?;
+            let halves = (half(STALENESS), half(rate));
+            panel.spot((age, gain), halves, style, is_strong(row))?;
+            panel.tell_spot((age, gain), halves, style.color, &settings(tune, row))?;
         }
         let names = front.iter().filter_map(|&row| Some((at(row)?, name(tune, row)?)));
         panel.names(&names.collect::<Vec<_>>())
@@ -72,6 +74,12 @@ fn name(tune: &TuneResults, row: usize) -> Option<String> {
     let chosen = tune.chosen().unwrap_or(0);
     let set = tune.differs(row, chosen);
     (row != chosen && row != 0 && set.matches(", ").count() < 2).then_some(set)
+}
+
+/// All that a candidate has otherwise than the scenario.
+fn settings(tune: &TuneResults, row: usize) -> String {
+    let set = tune.differs(row, 0);
+    if set.is_empty() { "as it is".into() } else { set }
 }
 
 fn subtitle(tune: &TuneResults) -> String {

@@ -1,11 +1,9 @@
 //! Predicted intervals and measured points, run by run.
 
-use plotters::style::RGBColor;
-
 use super::axis::{Axis, LETTERS, cut};
 use super::page::{self, Head, Key, Picture};
 use super::panel::{Area, Panel, Point};
-use super::theme::{REFERENCE, SERIES, Style};
+use super::theme::{BAND, REFERENCE, SERIES, Style};
 use super::{Drawn, PlotError};
 use crate::report::number;
 use crate::validate::{Row, Validation};
@@ -130,9 +128,6 @@ fn panel(area: &Area<'_>, order: &Order, rows: &[Option<&Row>], label: &str) -> 
     }
     Ok(())
 }
-
-/// The fill of predicted intervals.
-const BAND: RGBColor = RGBColor(0xb9, 0xc6, 0xde);
 
 /// The rows of a metric, by place.
 fn rows<'v>(validation: &'v Validation, order: &[usize], metric: &str) -> Vec<Option<&'v Row>> {

@@ -45,7 +45,7 @@ impl Outlines {
                 let points: Vec<Point> = points.iter().map(|&at| pixel(at)).collect();
                 self.line(&points, *width as f32 * scale / 2.0);
             }
-            Form::Text { text, at, size, upward } => {
+            Form::Text { text, at, size, upward, .. } => {
                 self.text(text, pixel(*at), *size as f32 * scale, *upward);
             }
         }

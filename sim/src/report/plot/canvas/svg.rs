@@ -29,7 +29,7 @@ pub(crate) fn write(title: &str, (width, height): (u32, u32), shapes: &[Shape]) 
 }
 
 /// Whether two shapes are pieces of a line of one style.
-fn is_one_line(one: &Shape, next: &Shape) -> bool {
+pub(super) fn is_one_line(one: &Shape, next: &Shape) -> bool {
     match (&one.form, &next.form) {
         (Form::Line { width, .. }, Form::Line { width: other, .. }) => {
             width == other && one.rgb == next.rgb && one.alpha == 1.0 && next.alpha == 1.0
@@ -56,7 +56,7 @@ fn draw(out: &mut String, run: &[Shape]) {
         Form::Disc { center: (x, y), radius } => {
             writeln!(out, "<circle fill={paint} cx=\"{x}\" cy=\"{y}\" r=\"{radius}\"/>")
         }
-        Form::Text { text, at: (x, y), size, upward } => {
+        Form::Text { text, at: (x, y), size, upward, .. } => {
             let scale = number::text(size / font::units_per_em());
             let turn = if *upward { " rotate(-90)" } else { "" };
             let _ = write!(
@@ -94,7 +94,7 @@ fn paint(shape: &Shape) -> String {
 }
 
 /// A line from its start by relative steps, which are shorter to write.
-fn strokes(shape: &Shape) -> String {
+pub(super) fn strokes(shape: &Shape) -> String {
     let Form::Line { points, .. } = &shape.form else { return String::new() };
     let mut out = String::new();
     let mut last = None;
@@ -108,7 +108,7 @@ fn strokes(shape: &Shape) -> String {
     out
 }
 
-fn list(points: &[BackendCoord]) -> String {
+pub(super) fn list(points: &[BackendCoord]) -> String {
     let pairs: Vec<String> = points.iter().map(|(x, y)| format!("{x},{y}")).collect();
     pairs.join(" ")
 }
@@ -154,6 +154,6 @@ fn path(curves: &[OutlineCurve]) -> String {
     out
 }
 
-fn escape(text: &str) -> String {
+pub(crate) fn escape(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }
