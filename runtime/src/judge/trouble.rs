@@ -26,7 +26,10 @@ pub enum Trouble {
     #[error("the answer is no chat completion")]
     Unreadable,
     /// The answer holds no vote.
-    #[error("the answer has no score in the form that `judge.score` names")]
+    #[error(
+        "the answer has no score: no \\boxed{{1}}, \\boxed{{0}} or \\boxed{{-1}}, or no JSON with a \
+         number `score` from -1 to 1, as `judge.score` says"
+    )]
     NoScore,
     /// The rule gives no score.
     #[error("the rule gives no score: {0}")]
