@@ -5,9 +5,10 @@ mod scenario;
 
 use headway_shared::config::keys::commented_toml;
 use headway_shared::config::{Config, Correction, JudgeNeeds, Layers, load_live};
+use headway_shared::rule::Rule;
 use serde_json::{Value, json};
 
-pub(crate) use scenario::scenario;
+pub(crate) use scenario::{in_sessions, scenario};
 
 use crate::failure::Failure;
 
@@ -100,7 +101,8 @@ pub(crate) fn files(wish: &Wish, name: &str) -> Result<Vec<(&'static str, String
     let settings = format!("{:#}\n", settings(wish));
     // Whatever was answered must load.
     load_live(&Layers::new().toml("config.toml", &toml).json("settings.json", &settings))?;
-    let scenario = scenario(&config, name);
+    let in_sessions = wish.kind == Kind::Agents && wish.group_size == 1;
+    let scenario = scenario(&config, name, in_sessions);
     Ok(vec![("config.toml", toml), ("settings.json", settings), ("scenario.toml", scenario)])
 }
 
@@ -124,7 +126,10 @@ fn config(wish: &Wish) -> Config {
     if wish.endpoint.is_none() {
         config.reward_judging.rule.clone_from(&wish.rule);
     }
-    if wish.kind == Kind::Tasks {
+    // A rule over the answer alone waits for nothing.
+    let by_answer = Rule::read(&config.reward_judging.rule)
+        .is_ok_and(|rule| wish.endpoint.is_none() && !rule.reads_next_state());
+    if wish.kind == Kind::Tasks || by_answer {
         config.reward_judging.judge_needs = JudgeNeeds::Turn;
     }
     let training = &mut config.policy_training;

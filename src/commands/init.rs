@@ -95,7 +95,7 @@ fn scenario_of(config: &Path, name: &str) -> Result<String, Failure> {
     let layers = Layers::new().toml(config.display().to_string(), options::read(config)?);
     let (config, _, warnings) = load_guarded(&layers, true)?;
     terminal::diagnose(&warnings);
-    Ok(starter::scenario(&config, name))
+    Ok(starter::scenario(&config, name, starter::in_sessions(&config)))
 }
 
 /// Files that a user may have written are not replaced unless that is asked for.

@@ -17,9 +17,9 @@ const ALSO: [&str; 6] = [
 const SLOTS: u64 = 4096;
 
 /// The scenario of a configuration, as text.
-pub(crate) fn scenario(config: &Config, name: &str) -> String {
+pub(crate) fn scenario(config: &Config, name: &str, in_sessions: bool) -> String {
     let sections = sections_toml(config, "", &ALSO.map(str::to_owned));
-    let clients = if in_sessions(config) { sessions(config) } else { slots(config) };
+    let clients = if in_sessions { sessions(config) } else { slots(config) };
     let judge = if config.reward_judging.rule.is_empty() {
         "vote = { kind = \"lognormal\", mean_sec = 4, sigma = 0.5 }    # one vote of the judge\n\
          verdict_tokens = { kind = \"constant\", value = 200 }"
@@ -77,8 +77,8 @@ load = {{ kind = \"constant\", sec = 3 }}
     )
 }
 
-/// Sessions of people and agents; else a closed loop, as batch RL has it.
-fn in_sessions(config: &Config) -> bool {
+/// Whether clients seem to be sessions of people and agents; else a closed loop, as batch RL has it.
+pub(crate) fn in_sessions(config: &Config) -> bool {
     config.policy_training.group_size == 1
         && config.reward_judging.judge_needs == JudgeNeeds::NextState
 }

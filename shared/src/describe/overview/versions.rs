@@ -162,6 +162,9 @@ fn stamp(config: &Config, place: Place<'_>) -> &'static str {
         (Place::Live(_), "sglang") => {
             "the server's label `headway-VERSION`, piece by piece of its stream"
         }
+        (Place::Live(_), "vllm") => {
+            "the server's label `headway-VERSION`, which its last piece gives for each stretch of tokens"
+        }
         (Place::Live(_), _) => "stamped by the engine, once",
     }
 }

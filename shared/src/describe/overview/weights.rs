@@ -36,10 +36,16 @@ fn stage(stage: &str, how: String, most: String) -> Row {
 }
 
 fn export(config: &Config, place: Place<'_>) -> String {
-    match (place, config.policy_training.engine.as_str()) {
-        (Place::Simulated, _) => "takes as long as `world.weights.save` says".to_owned(),
-        (Place::Live(_), "tch") => "the trainer copies its parameters, in this process".to_owned(),
-        (Place::Live(_), engine) => {
+    let (trainer, server) = (&*config.policy_training.engine, &*config.policy_serving.engine);
+    match (place, trainer, server) {
+        (Place::Simulated, ..) => "takes as long as `world.weights.save` says".to_owned(),
+        (Place::Live(_), "tch", "tch") => {
+            "the trainer copies its parameters, in this process".to_owned()
+        }
+        (Place::Live(_), "tch", _) => {
+            "the trainer, in this process, writes a checkpoint beside the record".to_owned()
+        }
+        (Place::Live(_), engine, _) => {
             format!("the trainer (`{engine}`) writes a checkpoint and names its directory")
         }
     }
