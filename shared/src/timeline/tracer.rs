@@ -438,12 +438,13 @@ fn end_of(input: &Input) -> (u32, &'static str) {
         | Input::VoteEnded { outcome: VoteOutcome::Failed, .. }
         | Input::StepEnded { ok: false, .. } => "failed",
         Input::VoteEnded { outcome: VoteOutcome::Invalid, .. } => "invalid",
-        Input::Weights { event, .. } => match event {
-            WeightsEvent::SaveFailed
-            | WeightsEvent::TransferFailed(_)
-            | WeightsEvent::LoadFailed { .. } => "failed",
-            _ => WHOLE,
-        },
+        Input::Weights {
+            event:
+                WeightsEvent::SaveFailed
+                | WeightsEvent::TransferFailed(_)
+                | WeightsEvent::LoadFailed { .. },
+            ..
+        } => "failed",
         _ => WHOLE,
     };
     (0, word)

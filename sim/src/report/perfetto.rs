@@ -147,7 +147,7 @@ impl<W: Write> Perfetto<W> {
         (pid, tid)
     }
 
-    fn span(&mut self, at: (u64, u64), times: (Time, Time), name: &str, cat: &str, args: Value) {
+    fn span(&mut self, at: (u64, u64), times: (Time, Time), name: &str, cat: &str, args: &Value) {
         let (start, end) = (micros(times.0), micros(times.1));
         self.event(&json!({
             "ph": "X", "ts": start, "dur": end.saturating_sub(start), "pid": at.0, "tid": at.1,
@@ -176,7 +176,7 @@ impl<W: Write> Sink for Perfetto<W> {
         let (name, cat, mut args) = words(&what);
         let name = if ended == WHOLE { name } else { format!("{name} {ended}") };
         args.insert("ended".to_owned(), ended.into());
-        self.span(at, (start, end), &name, cat, Value::Object(args));
+        self.span(at, (start, end), &name, cat, &Value::Object(args));
         // Right behind their slice, at its start: what is drawn in it comes after them.
         for (sample, flow) in flows {
             self.flow(at, start, *sample, *flow);
@@ -194,7 +194,7 @@ impl<W: Write> Sink for Perfetto<W> {
             _ => Vec::new(),
         };
         for (from, to, name) in parts {
-            self.span(at, (from, to), &name, "part", json!({}));
+            self.span(at, (from, to), &name, "part", &json!({}));
         }
     }
 

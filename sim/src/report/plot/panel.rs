@@ -71,7 +71,7 @@ impl<'c> Panel<'c> {
         let axes = (x.clone(), y.clone());
         let panel = Self { plane, range: y.range, across: x.range, axes, page };
         panel.draw_axes(x, y)?;
-        panel.say(Said::Panel { x: x.label.clone(), y: y.label.clone() })?;
+        panel.say(&Said::Panel { x: x.label.clone(), y: y.label.clone() })?;
         Ok(panel)
     }
 
@@ -88,7 +88,7 @@ impl<'c> Panel<'c> {
         let right = panel.at(x.range.1, 0.0).0;
         let style = theme::text(TEXT, HPos::Center, VPos::Bottom);
         panel.text(title, style, (left + right) / 2, top - px(8))?;
-        panel.say(Said::Title(title.into()))?;
+        panel.say(&Said::Title(title.into()))?;
         Ok(panel)
     }
 
@@ -127,15 +127,20 @@ impl<'c> Panel<'c> {
         Ok(self.page.draw(&Text::new(text, (x, y), style))?)
     }
 
-    fn say(&self, said: Said) -> Drawn {
-        Ok(self.page.draw(&said)?)
+    fn say(&self, said: &Said) -> Drawn {
+        Ok(self.page.draw(said)?)
     }
 
     /// Says a value that is drawn at a point, for whoever hovers over it or cannot see it.
     fn tell(&self, (x, y): (f64, f64), half: Option<f64>, color: RGBColor) -> Drawn {
         let (across, up) = &self.axes;
         let (text, raw) = (up.value(y, half), up.raw(y));
-        self.say(Said::Value(Value { x: across.place(x), text, raw, ..self.silent((x, y), color) }))
+        self.say(&Said::Value(Value {
+            x: across.place(x),
+            text,
+            raw,
+            ..self.silent((x, y), color)
+        }))
     }
 
     /// The same of a point that has a name, and intervals in both directions.
@@ -150,7 +155,7 @@ impl<'c> Panel<'c> {
         let (text, raw) = (up.value(y, Some(high)), up.raw(y));
         let (x_text, name) = (across.value(x, Some(wide)), name.to_owned());
         let silent = self.silent((x, y), color);
-        self.say(Said::Value(Value { x: x_text, text, raw, name, ..silent }))
+        self.say(&Said::Value(Value { x: x_text, text, raw, name, ..silent }))
     }
 
     /// A value at a point that says nothing yet.
@@ -230,7 +235,7 @@ impl<'c> Panel<'c> {
             (up.value(height, None), up.raw(height))
         };
         let x = self.axes.0.place(middle.0);
-        self.say(Said::Value(Value { x, text, raw, ..self.silent(middle, fill) }))
+        self.say(&Said::Value(Value { x, text, raw, ..self.silent(middle, fill) }))
     }
 
     /// An interval at a place, with a line at what it is around: lower end, middle, upper end.
@@ -251,7 +256,7 @@ impl<'c> Panel<'c> {
         let [lower, value, upper] = [low, middle, high].map(|end| up.value(end, None));
         let text = format!("{value} ({lower} to {upper})");
         let (x_text, raw) = (across.place(x), up.raw(middle));
-        self.say(Said::Value(Value { x: x_text, text, raw, ..self.silent((x, middle), fill) }))
+        self.say(&Said::Value(Value { x: x_text, text, raw, ..self.silent((x, middle), fill) }))
     }
 
     /// Words just above a point, for what cannot be drawn there.
