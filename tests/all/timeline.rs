@@ -9,11 +9,14 @@ use serde_json::Value;
 use crate::all::blessed;
 use crate::all::support::{run, small, stderr, succeed};
 
+/// Start, end, category, name, arguments.
+type Slice = (u64, u64, String, String, Value);
+
 /// A trace as a reader of the format sees it.
 #[derive(Default)]
 struct Trace {
-    /// Of each thread its slices: start, end, category, name, arguments.
-    threads: BTreeMap<u64, Vec<(u64, u64, String, String, Value)>>,
+    /// Of each thread its slices.
+    threads: BTreeMap<u64, Vec<Slice>>,
     /// Of each flow its events: time, phase, thread.
     flows: BTreeMap<u64, Vec<(u64, String, u64)>>,
     /// The names of threads, each with its process.
