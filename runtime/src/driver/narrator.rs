@@ -211,8 +211,10 @@ impl Narrator {
             Input::Measured(measured) => self.measured(measured, scheduler),
             _ => {}
         }
+        // The next one can begin with the input that ends this one.
+        let open = self.publication;
         self.acted(now, actions, scheduler);
-        self.publication_moved(now, scheduler);
+        self.publication_moved(now, open.or(self.publication), scheduler);
     }
 
     fn step_ended(
@@ -339,7 +341,12 @@ impl Narrator {
     }
 
     /// A window opens or closes, a publication ends.
-    fn publication_moved(&mut self, now: Time, scheduler: &Scheduler) {
+    fn publication_moved(
+        &mut self,
+        now: Time,
+        publication: Option<(PublicationId, u32)>,
+        scheduler: &Scheduler,
+    ) {
         match (scheduler.in_sync_window(), self.window_since) {
             (true, None) => (self.window_since, self.window) = (Some(now), None),
             (false, Some(since)) => {
@@ -349,9 +356,9 @@ impl Narrator {
         }
         let (done, failed) =
             (scheduler.ledger().publications, scheduler.ledger().failed_publications);
-        let publication = self.publication;
         if done > self.publications {
             self.publications = done;
+            self.publication = self.publication.filter(|next| Some(*next) != publication);
             if let Some((publication, version)) = publication {
                 let window = self.window.take();
                 self.say(Note::Published { publication, version, window });

@@ -1,7 +1,7 @@
 use headway_shared::action::Action;
-use headway_shared::config::{Config, JudgeNeeds};
+use headway_shared::config::{Config, JudgeNeeds, SyncMode};
 use headway_shared::core::Scheduler;
-use headway_shared::id::{ReplicaId, RequestId, SessionId};
+use headway_shared::id::{ReplicaId, RequestId, SessionId, StepId};
 use headway_shared::input::{
     Finish, Input, Operator, Request, Segment, TurnType, VoteOutcome, WeightsEvent,
 };
@@ -163,6 +163,24 @@ fn a_sync_window_is_said_with_its_length() {
     let notes = run.notes();
     let [Note::Published { version: 1, window, .. }] = &notes[..] else { panic!("{notes:?}") };
     assert_eq!(*window, Some(Span::from_secs(5)));
+}
+
+#[test]
+fn a_publication_is_said_by_its_own_name_where_the_next_begins_when_it_ends() {
+    let mut run = Run::new(|c| c.policy_serving.sync_mode = SyncMode::InFlight);
+    run.train();
+    run.train();
+    run.give(&Input::StepEnded { step: StepId(0), ok: true });
+    run.give(&Input::StepEnded { step: StepId(1), ok: true });
+    run.notes();
+    for expected in [1, 2] {
+        run.publishes(WeightsEvent::Saved);
+        run.publishes(WeightsEvent::Transferred(ReplicaId(0)));
+        run.publishes(WeightsEvent::Loaded(ReplicaId(0)));
+        let notes = run.notes();
+        let [Note::Published { version, .. }] = &notes[..] else { panic!("{notes:?}") };
+        assert_eq!(*version, expected);
+    }
 }
 
 #[test]
