@@ -56,7 +56,7 @@ fn settings(url: &str) -> Settings {
 }
 
 /// A judge with more keys of `judge` and `api`.
-fn judge_as(url: &str, judge: Value, ca_file: Option<&str>) -> Result<Endpoint, String> {
+fn judge_as(url: &str, judge: &Value, ca_file: Option<&str>) -> Result<Endpoint, String> {
     let mut text = json!({
         "api": {"base_url": url, "api_key_env": "JUDGE_KEY"},
         "judge": {"model": "grader"},
@@ -100,7 +100,7 @@ async fn a_prompt_of_the_settings_asks_and_a_structured_answer_scores() {
     let prompt = "{{ messages | length }} {{ prompt }} > {{ answer }} = {{ metadata.answer }}?\
                   {% if next_state is defined %} {{ next_state }}{% endif %}";
     let wished = json!({"score": "json", "system": "Be strict.", "prompt": prompt});
-    let judge = judge_as(&url, wished, None).unwrap();
+    let judge = judge_as(&url, &wished, None).unwrap();
     let live = live_with(&dir, judge, "judge_needs = \"turn\"\naggregate = \"mean\"").await;
     let mut asking = turn("a", "hello");
     asking["metadata"] = json!({"answer": "bye"});
@@ -120,7 +120,7 @@ async fn a_prompt_that_names_what_a_turn_has_not_gives_no_score_and_asks_nobody(
     let (url, asked) = endpoint(|_| says("\\boxed{1}")).await;
     let dir = tempfile::tempdir().unwrap();
     let wished = json!({"prompt": "{{ metadata.answer.text }}"});
-    let judge = judge_as(&url, wished, None).unwrap();
+    let judge = judge_as(&url, &wished, None).unwrap();
     let live = live_with(&dir, judge, "judge_needs = \"turn\"").await;
     let mut asking = turn("a", "hello");
     asking["metadata"] = json!({"other": "x"});
@@ -135,12 +135,12 @@ async fn a_prompt_that_names_what_a_turn_has_not_gives_no_score_and_asks_nobody(
 
 #[test]
 fn a_prompt_or_a_form_that_is_none_is_said_before_a_run_starts() {
-    let said = |judge: Value| judge_as("http://127.0.0.1:9", judge, None).unwrap_err();
+    let said = |judge: Value| judge_as("http://127.0.0.1:9", &judge, None).unwrap_err();
     let error = said(json!({"prompt": "fine\n{% if %}"}));
     assert!(error.contains("judge.prompt") && error.contains("line 2"), "{error}");
     let error = said(json!({"score": "stars"}));
     assert!(error.contains("stars") && error.contains("boxed"), "{error}");
-    let missing = judge_as("https://127.0.0.1:9", json!({}), Some("/no/such/ca.pem"));
+    let missing = judge_as("https://127.0.0.1:9", &json!({}), Some("/no/such/ca.pem"));
     let error = missing.unwrap_err();
     assert!(error.contains("api.ca_file") && error.contains("PEM"), "{error}");
 }

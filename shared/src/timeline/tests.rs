@@ -139,8 +139,7 @@ proptest! {
 fn a_timeline_that_begins_in_the_middle_tells_what_was_under_way() {
     let config = Config::default();
     let mut world = World::new(&config);
-    let mut start = World::start();
-    while let Some(input) = start.next() {
+    for input in World::start() {
         world.handle(&input);
     }
     let request = world.next((0, 1, 1000));
