@@ -6,5 +6,5 @@ cd "$(dirname "$0")/.."
 
 command -v mdbook >/dev/null || { echo "book.sh needs mdBook: cargo install mdbook --locked" >&2; exit 1; }
 rm -rf target/book
-mdbook build docs --dest-dir ../target/book/docs
+mdbook build docs --dest-dir "$PWD/target/book/docs"
 cp -r results scenarios scripts target/book/
