@@ -106,6 +106,12 @@ impl Bar {
         }
     }
 
+    /// So many more have ended.
+    pub(crate) fn ended(&self, count: u64) {
+        self.ended.fetch_add(count as i64, Ordering::Relaxed);
+        self.tell();
+    }
+
     fn tell(&self) {
         let place = self.ended.load(Ordering::Relaxed) * RUN + self.parts.load(Ordering::Relaxed);
         self.bar.set_position(place.max(0) as u64);
@@ -186,8 +192,7 @@ impl Progress for Bar {
     }
 
     fn run_ended(&self) {
-        self.ended.fetch_add(1, Ordering::Relaxed);
-        self.tell();
+        self.ended(1);
     }
 }
 

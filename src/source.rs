@@ -2,10 +2,16 @@
 
 use std::path::Path;
 
+use headway_shared::config::Config;
+use headway_shared::core::Scheduler;
+use headway_shared::digest::Digest;
+use headway_shared::input::Input;
 use headway_shared::record::RecordedRun;
-use headway_shared::source::{RunSource, SourceError};
+use headway_shared::source::{Reported, RunSource, SourceError};
+use headway_shared::time::Time;
 
 use crate::failure::Failure;
+use crate::progress::{Bar, Show};
 
 /// Opens the database of a live run, or what `headway simulate --record` wrote.
 ///
@@ -30,13 +36,90 @@ fn opened(path: &Path, any: bool) -> Result<Box<dyn RunSource>, Failure> {
     if headway_runtime::store::is_database(path).map_err(unreadable)? {
         use headway_runtime::store::RecordedRun;
         let run = if any { RecordedRun::open_any(path) } else { RecordedRun::open(path) };
-        return Ok(Box::new(run.map_err(|error| unusable(path, &error))?));
+        return Ok(watched(run.map_err(|error| unusable(path, &error))?));
     }
     let bytes = std::fs::read(path).map_err(unreadable)?;
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let open = if any { RecordedRun::open_any } else { RecordedRun::open };
-    let run = open(&name, bytes).map_err(|error| unusable(path, &error))?;
-    Ok(Box::new(run))
+    Ok(watched(open(&name, bytes).map_err(|error| unusable(path, &error))?))
+}
+
+/// A run that shows how far it is read, where there is somebody to see it.
+fn watched(run: impl RunSource + 'static) -> Box<dyn RunSource> {
+    match Show::now() {
+        Show::Nothing => Box::new(run),
+        Show::Bar | Show::Lines => Box::new(Watched(run)),
+    }
+}
+
+/// Shows how many of a run's inputs are read.
+struct Watched<R>(R);
+
+/// So many inputs are read between two looks at the clock.
+const STRETCH: u64 = 1 << 12;
+
+impl<R: RunSource> Watched<R> {
+    /// To be called with each input.
+    fn counter(&self) -> impl FnMut() {
+        let all = self.length().unwrap_or(0);
+        let bar = Bar::of(usize::try_from(all).unwrap_or(0), "inputs");
+        let mut read = 0;
+        move || {
+            read += 1;
+            if read % STRETCH == 0 {
+                bar.ended(STRETCH);
+            }
+        }
+    }
+}
+
+impl<R: RunSource> RunSource for Watched<R> {
+    fn name(&self) -> String {
+        self.0.name()
+    }
+
+    fn config(&self) -> &Config {
+        self.0.config()
+    }
+
+    fn core(&self) -> Result<Scheduler, SourceError> {
+        self.0.core()
+    }
+
+    fn inputs(&self, each: &mut dyn FnMut(Time, &Input)) -> Result<(), SourceError> {
+        let mut count = self.counter();
+        self.0.inputs(&mut |at, input| {
+            each(at, input);
+            count();
+        })
+    }
+
+    fn decided(
+        &self,
+        each: &mut dyn FnMut(Time, &Input, Option<Digest>),
+    ) -> Result<(), SourceError> {
+        let mut count = self.counter();
+        self.0.decided(&mut |at, input, actions| {
+            each(at, input, actions);
+            count();
+        })
+    }
+
+    fn first_input(&self) -> u64 {
+        self.0.first_input()
+    }
+
+    fn length(&self) -> Option<u64> {
+        self.0.length()
+    }
+
+    fn decision_version(&self) -> u32 {
+        self.0.decision_version()
+    }
+
+    fn reported(&self) -> Result<Vec<Reported>, SourceError> {
+        self.0.reported()
+    }
 }
 
 /// A record that turns out to be wrong while it is read.

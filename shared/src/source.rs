@@ -81,6 +81,11 @@ pub trait RunSource {
         0
     }
 
+    /// How many inputs there are to read, for whoever waits for them; `None`: it is not known.
+    fn length(&self) -> Option<u64> {
+        None
+    }
+
     /// The decision version that decided it.
     fn decision_version(&self) -> u32 {
         DECISION_VERSION

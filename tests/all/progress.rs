@@ -1,5 +1,12 @@
 //! What commands say on stderr while they work, and when they are asked to be quiet.
 
+use std::fs;
+
+use headway_runtime::store;
+use headway_shared::record::RecordedRun;
+use headway_shared::source::RunSource;
+
+use crate::all::blessed::root;
 use crate::all::support::{headway, run, small, stderr};
 
 #[test]
@@ -42,4 +49,37 @@ fn quiet_hides_what_went_well_and_nothing_else() {
     let wrong = run(dir.path(), &["simulate", "nowhere.toml", "--quiet"]);
     assert_eq!(wrong.status.code(), Some(2));
     assert!(stderr(&wrong).contains("cannot be read"), "{}", stderr(&wrong));
+}
+
+#[test]
+fn what_is_said_of_a_record_is_the_same_where_progress_is_shown() {
+    let dir = tempfile::tempdir().unwrap();
+    let released = root().join("tests/data/released");
+    for record in ["record-0.1.0.record", "record-0.1.0.db"] {
+        let record = released.join(record);
+        for command in ["replay", "calibrate", "diagnose"] {
+            let said = |ci: &str| {
+                let mut asked = headway(dir.path());
+                asked.arg(command).arg(&record).env("CI", ci);
+                let output = asked.output().unwrap();
+                assert_ne!(output.status.code(), Some(2), "{command}: {}", stderr(&output));
+                (output.status.code(), output.stdout, output.stderr)
+            };
+            assert_eq!(said("true"), said("false"), "{command} {}", record.display());
+        }
+    }
+}
+
+#[test]
+fn a_record_has_as_many_inputs_as_progress_counts_to() {
+    let released = root().join("tests/data/released");
+    let simulated = fs::read(released.join("record-0.1.0.record")).unwrap();
+    let simulated = RecordedRun::open_any("simulated", simulated).unwrap();
+    let live = store::RecordedRun::open_any(&released.join("record-0.1.0.db")).unwrap();
+    let runs: [&dyn RunSource; 2] = [&simulated, &live];
+    for run in runs {
+        let mut inputs = 0;
+        run.inputs(&mut |_, _| inputs += 1).unwrap();
+        assert_eq!(run.length(), Some(inputs), "{}", run.name());
+    }
 }

@@ -112,6 +112,10 @@ impl RunSource for RecordedRun {
         self.stretch.from
     }
 
+    fn length(&self) -> Option<u64> {
+        self.stretch.to.checked_sub(self.stretch.from)
+    }
+
     fn decision_version(&self) -> u32 {
         self.stretch.decision_version
     }

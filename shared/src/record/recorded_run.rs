@@ -75,6 +75,12 @@ impl RunSource for RecordedRun {
         Ok(())
     }
 
+    fn length(&self) -> Option<u64> {
+        let entries = Reader::open(&self.bytes[..]).ok()?;
+        let inputs = entries.filter(|entry| matches!(entry, Ok(Entry::Input { .. })));
+        u64::try_from(inputs.count()).ok()
+    }
+
     fn decision_version(&self) -> u32 {
         self.header.decision_version
     }
