@@ -3,6 +3,7 @@
 mod arrivals;
 mod retries;
 
+use headway_shared::config::SampleUnit;
 use headway_shared::time::Time;
 
 use super::Choice;
@@ -54,9 +55,17 @@ fn turns_of(measured: &Measured, since: Time) -> impl Iterator<Item = &Turn> {
 /// Prompts, what is generated, what follows it, and how many turns there are.
 fn lengths(estimates: &mut Estimates, measured: &Measured, sessions: &[&Session], since: Time) {
     let (mut turns, mut prompts) = (Series::default(), Series::default());
+    // Where turns of one place are a group, a session with fewer than the others was given up.
+    let training = &measured.config.policy_training;
+    let whole = match training.sample_unit {
+        SampleUnit::Turn if training.group_size > 1 => {
+            sessions.iter().map(|session| session.turns.len()).max().unwrap_or(0)
+        }
+        SampleUnit::Turn | SampleUnit::Session => 0,
+    };
     for session in sessions {
         let count = session.turns.len() as f64;
-        match session.over {
+        match session.over && session.turns.len() >= whole {
             _ if count == 0.0 => {}
             true => turns.push(session.at, count),
             false => turns.push_cut(session.at, count),
