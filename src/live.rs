@@ -4,7 +4,6 @@
 mod playing;
 mod policy;
 mod progress;
-pub(crate) mod server;
 mod task;
 #[cfg(feature = "torch")]
 mod torch;
@@ -13,6 +12,7 @@ use std::env;
 use std::time::Duration;
 
 use headway_runtime::driver::{self, Parts, Recovery, Status};
+use headway_runtime::engine::ServerKind;
 use headway_runtime::gateway;
 use headway_runtime::judge;
 use headway_runtime::log;
@@ -148,7 +148,7 @@ impl Host {
         if config.policy_serving.engine == crate::commands::run::TCH {
             return Ok(Self::Inside);
         }
-        let kind = server::Kind::of(&config.policy_serving.engine);
+        let kind = ServerKind::of(&config.policy_serving.engine);
         let kind =
             kind.ok_or_else(|| Failure::input("policy_serving.engine is not in this build"))?;
         Ok(Self::Outside(Box::new(policy::outside(kind, config, settings).await?)))

@@ -20,12 +20,12 @@ use tokio::sync::mpsc;
 use crate::clock::Clock;
 
 mod remote;
-pub mod sglang;
+mod sglang;
 #[cfg(feature = "torch")]
 pub mod tch;
-pub mod vllm;
+mod vllm;
 
-pub use remote::NoModel;
+pub use remote::{NoModel, RemoteEngine, ServerKind};
 
 /// How tokens are sampled.
 #[derive(Clone, Debug, PartialEq)]

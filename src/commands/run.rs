@@ -3,13 +3,13 @@
 use std::env;
 use std::path::PathBuf;
 
+use headway_runtime::engine::ServerKind;
 use headway_runtime::log::{self, Format, Level};
 use headway_runtime::store;
 use headway_shared::config::Live;
 
 use crate::failure::Failure;
 use crate::live;
-use crate::live::server::Kind;
 use crate::options::LiveFiles;
 
 /// The engine of a policy in this process, of the feature `torch`.
@@ -108,7 +108,7 @@ fn load(args: &Args) -> Result<Live, Failure> {
     let live = args.files.load()?;
     let config = &live.config;
     let (serving, training) = (&config.policy_serving.engine, &config.policy_training.engine);
-    engine("policy_serving", serving, &Kind::ALL.map(|(name, _)| name))?;
+    engine("policy_serving", serving, &ServerKind::ALL.map(|(name, _)| name))?;
     engine("policy_training", training, &["megatron"])?;
     if serving == TCH && training != TCH {
         return Err(Failure::input(format!(

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use headway_runtime::driver::Recovery;
-use headway_runtime::engine::EngineLink;
+use headway_runtime::engine::{self, EngineLink, RemoteEngine, ServerKind};
 use headway_runtime::gateway::Training;
 use headway_runtime::secret::Secret;
 use headway_runtime::shared::version::DeployVersion;
@@ -14,7 +14,6 @@ use headway_runtime::trainer::{self, TrainerLink};
 use headway_shared::config::{Config, Settings};
 use headway_shared::id::ReplicaId;
 
-use super::server::Kind;
 use crate::commands::run::Args;
 use crate::failure::Failure;
 
@@ -37,7 +36,7 @@ pub(super) struct Policy {
 /// Engines outside this process, and what trains for them. What can be wrong with them is known before
 /// the record is opened.
 pub(super) struct Outside {
-    kind: Kind,
+    kind: ServerKind,
     tokenizer: HuggingFace,
     key: Option<Secret>,
     trainer: Learning,
@@ -54,7 +53,7 @@ enum Learning {
 
 /// Looks for what is outside.
 pub(super) async fn outside(
-    kind: Kind,
+    kind: ServerKind,
     config: &Config,
     settings: &Settings,
 ) -> Result<Outside, Failure> {
@@ -106,7 +105,8 @@ impl Outside {
         let urls = settings.serving.engine_urls.iter().enumerate();
         let engines = urls.map(|(index, url)| {
             let replica = ReplicaId(u32::try_from(index).unwrap_or(u32::MAX));
-            kind.spawn(replica, clock, url, key.clone(), newest).map_err(Failure::broken)
+            let engine = RemoteEngine::new(kind, url, key.clone(), newest);
+            engine::spawn(replica, clock, COMMAND_ROOM, engine).map_err(Failure::broken)
         });
         Ok(Policy {
             tokenizer: Arc::new(tokenizer),
@@ -141,7 +141,7 @@ impl Learning {
 
 /// The directory of the model that is served.
 async fn directory(
-    kind: Kind,
+    kind: ServerKind,
     settings: &Settings,
     key: Option<Secret>,
 ) -> Result<PathBuf, Failure> {

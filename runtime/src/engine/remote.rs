@@ -23,8 +23,9 @@ use headway_shared::time::Time;
 use headway_shared::version::DeployVersion;
 use reqwest::Response;
 
-use super::{EngineMailbox, Generate, Token};
+use super::{Engine, EngineMailbox, Generate, Token, sglang, vllm};
 use crate::clock::Clock;
+use crate::secret::Secret;
 use calls::{CallError, Calls};
 use serving::Serving;
 
@@ -120,7 +121,7 @@ impl Standing {
 type Answer<T> = Result<T, CallError>;
 
 /// What a kind of server is asked, and how.
-pub(super) trait Protocol: Send + std::marker::Sync + 'static {
+pub(super) trait Protocol: Sized + Send + std::marker::Sync + 'static {
     type Reader: Reader;
 
     /// The label of weights that a load left half-way, where the server is told one.
@@ -128,6 +129,12 @@ pub(super) trait Protocol: Send + std::marker::Sync + 'static {
     /// The versions of a turn's tokens are known for certain at its end alone: one whose end is not
     /// seen has failed.
     const CONFIRMS: bool;
+
+    /// A server at this address, which asks for this key; nothing is asked yet.
+    fn connect(url: &str, key: Option<Secret>) -> Result<Self, reqwest::Error>;
+
+    /// The model it was started with: a directory as its own file system has it, or a name.
+    fn model(&self) -> impl Future<Output = Answer<String>> + Send;
 
     /// How it is reached.
     fn calls(&self) -> &Calls;
@@ -164,22 +171,87 @@ pub(super) trait Protocol: Send + std::marker::Sync + 'static {
     fn go_on(&self) -> impl Future<Output = Answer<()>> + Send;
 }
 
-/// Serves until it is told to stop. To return is to be down.
-pub(super) fn run<P: Protocol>(
-    url: &str,
-    protocol: Result<P, reqwest::Error>,
-    newest: DeployVersion,
-    probe_interval: Duration,
-    mailbox: EngineMailbox,
-) {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-    match (runtime, protocol) {
-        (Ok(runtime), Ok(protocol)) => {
-            let serving = Serving::new(protocol, newest, probe_interval, &mailbox);
-            runtime.block_on(serving.serve(mailbox.commands));
+/// A kind of server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ServerKind {
+    /// SGLang.
+    Sglang,
+    /// vLLM.
+    Vllm,
+}
+
+impl ServerKind {
+    /// All, by their names in `policy_serving.engine`.
+    pub const ALL: [(&str, Self); 2] = [("sglang", Self::Sglang), ("vllm", Self::Vllm)];
+
+    /// The one of this name.
+    #[must_use]
+    pub fn of(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|(other, _)| *other == name).map(|(_, kind)| kind)
+    }
+
+    /// The model that a server was started with: a directory as its own file system has it, or, of
+    /// vLLM, a name.
+    ///
+    /// # Errors
+    /// [`NoModel`]: it is not there, or says something else.
+    pub async fn served_model(self, url: &str, key: Option<Secret>) -> Result<String, NoModel> {
+        match self {
+            Self::Sglang => served_model::<sglang::Server>(url, key).await,
+            Self::Vllm => served_model::<vllm::Server>(url, key).await,
         }
-        (Err(error), _) => tracing::error!(target: "headway", "engine {url}: {error}"),
-        (_, Err(error)) => tracing::error!(target: "headway", "engine {url}: {error}"),
+    }
+}
+
+async fn served_model<P: Protocol>(url: &str, key: Option<Secret>) -> Result<String, NoModel> {
+    let failed = |why: String| NoModel { url: url.to_owned(), why };
+    let server = P::connect(url, key).map_err(|error| failed(error.to_string()))?;
+    server.model().await.map_err(|error| failed(error.to_string()))
+}
+
+/// An engine that is a server, over HTTP.
+#[derive(Clone, Debug)]
+pub struct RemoteEngine {
+    /// What kind of server it is.
+    pub kind: ServerKind,
+    /// Where the server listens, such as `http://127.0.0.1:31000`.
+    pub url: String,
+    /// The key it asks for, if any.
+    pub key: Option<Secret>,
+    /// The newest version that a server can hold when the run begins or goes on: the learner's.
+    pub newest: DeployVersion,
+    /// How long to wait between two looks at whether it is still there.
+    pub probe_interval: Duration,
+}
+
+impl RemoteEngine {
+    /// An engine that looks at its server every second.
+    #[must_use]
+    pub fn new(kind: ServerKind, url: &str, key: Option<Secret>, newest: DeployVersion) -> Self {
+        Self { kind, url: url.to_owned(), key, newest, probe_interval: Duration::from_secs(1) }
+    }
+
+    /// Serves until it is told to stop. To return is to be down.
+    fn serve<P: Protocol>(self, mailbox: EngineMailbox) {
+        let Self { url, key, newest, probe_interval, .. } = self;
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+        match (runtime, P::connect(&url, key)) {
+            (Ok(runtime), Ok(protocol)) => {
+                let serving = Serving::new(protocol, newest, probe_interval, &mailbox);
+                runtime.block_on(serving.serve(mailbox.commands));
+            }
+            (Err(error), _) => tracing::error!(target: "headway", "engine {url}: {error}"),
+            (_, Err(error)) => tracing::error!(target: "headway", "engine {url}: {error}"),
+        }
+    }
+}
+
+impl Engine for RemoteEngine {
+    fn run(self, mailbox: EngineMailbox) {
+        match self.kind {
+            ServerKind::Sglang => self.serve::<sglang::Server>(mailbox),
+            ServerKind::Vllm => self.serve::<vllm::Server>(mailbox),
+        }
     }
 }
 

@@ -5,11 +5,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use headway_runtime::clock::Clock;
 use headway_runtime::driver::{self, DriverHandle, Parts, Recovery, Status};
-use headway_runtime::engine::EngineLink;
-use headway_runtime::engine::sglang::SglangEngine;
-use headway_runtime::engine::vllm::VllmEngine;
+use headway_runtime::engine::{RemoteEngine, ServerKind};
 use headway_runtime::gateway::{self, Training};
 use headway_runtime::secret::Secret;
 use headway_runtime::shared::id::ReplicaId;
@@ -40,28 +37,8 @@ pub(super) fn text(serving: &str) -> String {
     )
 }
 
-/// Starts what speaks with a server.
-type Spawn = fn(ReplicaId, Clock, &str, DeployVersion) -> EngineLink;
-
 /// How often a server is looked at: a test waits for it.
 const LOOK: Duration = Duration::from_millis(5);
-
-fn sglang(replica: ReplicaId, clock: Clock, url: &str, newest: DeployVersion) -> EngineLink {
-    let mut made = SglangEngine::new(url, Secret::new("engine-key"), newest);
-    made.probe_interval = LOOK;
-    engine::spawn(replica, clock, 1024, made).unwrap()
-}
-
-pub(super) fn vllm(
-    replica: ReplicaId,
-    clock: Clock,
-    url: &str,
-    newest: DeployVersion,
-) -> EngineLink {
-    let mut made = VllmEngine::new(url, Secret::new("engine-key"), newest);
-    made.probe_interval = LOOK;
-    engine::spawn(replica, clock, 1024, made).unwrap()
-}
 
 /// A run that is going on.
 pub(super) struct Run {
@@ -87,7 +64,7 @@ impl Run {
         lease: Span,
         options: gateway::Options,
     ) -> Self {
-        Self::start_with(dir, text, engines, lease, options, sglang).await
+        Self::start_with(dir, text, engines, lease, options, ServerKind::Sglang).await
     }
 
     /// The same with engines of another kind.
@@ -97,14 +74,17 @@ impl Run {
         engines: &[String],
         lease: Span,
         options: gateway::Options,
-        engine: Spawn,
+        kind: ServerKind,
     ) -> Self {
         let record = dir.join("run.db");
         let recovery = Recovery::open(&record, config(text)).unwrap();
         let clock = recovery.clock();
         let newest = DeployVersion::new(recovery.learner().number());
         let links = engines.iter().enumerate().map(|(index, url)| {
-            engine(ReplicaId(u32::try_from(index).unwrap()), clock, url, newest)
+            let replica = ReplicaId(u32::try_from(index).unwrap());
+            let mut made = RemoteEngine::new(kind, url, Secret::new("engine-key"), newest);
+            made.probe_interval = LOOK;
+            engine::spawn(replica, clock, 1024, made).unwrap()
         });
         let (external, desk) = ExternalTrainer::new(dir.join("trainer.json"), lease).unwrap();
         let parts = Parts {

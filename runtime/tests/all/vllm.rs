@@ -1,5 +1,6 @@
 //! vLLM as the serving engine, over real HTTP.
 
+use headway_runtime::engine::ServerKind;
 use headway_runtime::gateway;
 use headway_runtime::shared::action::Discard;
 use headway_runtime::shared::time::Span;
@@ -8,7 +9,7 @@ use serde_json::{Value, json};
 
 use crate::all::engine::script;
 use crate::all::live::{query, turn};
-use crate::all::outside::{Run, text, vllm};
+use crate::all::outside::{Run, text};
 use crate::all::vllm_server::{Trouble, VllmServer};
 
 fn server(dir: &tempfile::TempDir) -> VllmServer {
@@ -17,7 +18,15 @@ fn server(dir: &tempfile::TempDir) -> VllmServer {
 
 async fn start(dir: &tempfile::TempDir, serving: &str, urls: &[String]) -> Run {
     let options = gateway::Options::default();
-    Run::start_with(dir.path(), &text(serving), urls, Span::from_secs(60), options, vllm).await
+    Run::start_with(
+        dir.path(),
+        &text(serving),
+        urls,
+        Span::from_secs(60),
+        options,
+        ServerKind::Vllm,
+    )
+    .await
 }
 
 /// Starts with one server, and waits until it is up.

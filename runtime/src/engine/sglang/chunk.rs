@@ -65,7 +65,7 @@ struct Entry(
 
 /// Reads a stream.
 #[derive(Debug, Default)]
-pub(super) struct Reader {
+pub(in crate::engine) struct Reader {
     lines: Lines,
     /// Tokens that came.
     known: usize,

@@ -42,23 +42,9 @@ impl From<Sync> for Pause {
 
 /// A server.
 #[derive(Clone, Debug)]
-pub(super) struct Server(Calls);
+pub(in crate::engine) struct Server(Calls);
 
 impl Server {
-    pub(super) fn new(url: &str, key: Option<Secret>) -> Result<Self, reqwest::Error> {
-        Calls::new(url, key, GENERATE).map(Self)
-    }
-
-    /// The directory of the model it was started with, as its own file system has it.
-    pub(super) async fn model(&self) -> Result<String, CallError> {
-        let path = "/get_model_info";
-        let answer = self.0.ask(path).await?;
-        let named =
-            ["tokenizer_path", "model_path"].into_iter().find_map(|key| answer[key].as_str());
-        let what = "the answer has no text `model_path`";
-        named.map(str::to_owned).ok_or(CallError::Garbage { path, what })
-    }
-
     /// Empties its cache; refused while anything runs.
     async fn flush(&self) -> Result<(), CallError> {
         self.0.call("/flush_cache", None, Some(SHORT)).await.map(drop)
@@ -91,6 +77,19 @@ impl Protocol for Server {
 
     const BROKEN: Option<&'static str> = None;
     const CONFIRMS: bool = false;
+
+    fn connect(url: &str, key: Option<Secret>) -> Result<Self, reqwest::Error> {
+        Calls::new(url, key, GENERATE).map(Self)
+    }
+
+    async fn model(&self) -> Result<String, CallError> {
+        let path = "/get_model_info";
+        let answer = self.0.ask(path).await?;
+        let named =
+            ["tokenizer_path", "model_path"].into_iter().find_map(|key| answer[key].as_str());
+        let what = "the answer has no text `model_path`";
+        named.map(str::to_owned).ok_or(CallError::Garbage { path, what })
+    }
 
     fn calls(&self) -> &Calls {
         &self.0

@@ -76,7 +76,7 @@ const NONE: f32 = -9000.0;
 
 /// Reads a stream.
 #[derive(Debug)]
-pub(super) struct Reader {
+pub(in crate::engine) struct Reader {
     lines: Lines,
     standing: Standing,
     /// The stamps that were given.

@@ -28,26 +28,13 @@ const MODE: &str = "processed_logprobs";
 
 /// A server.
 #[derive(Clone, Debug)]
-pub(super) struct Server {
+pub(in crate::engine) struct Server {
     calls: Calls,
     /// One load at a time, also where one is no longer waited for: labels must not overtake weights.
     loading: Arc<Mutex<()>>,
 }
 
 impl Server {
-    pub(super) fn new(url: &str, key: Option<Secret>) -> Result<Self, reqwest::Error> {
-        Ok(Self { calls: Calls::new(url, key, GENERATE)?, loading: Arc::default() })
-    }
-
-    /// The model it was started with.
-    pub(super) async fn model(&self) -> Result<String, CallError> {
-        let path = "/v1/models";
-        let answer = self.calls.ask(path).await?;
-        let what = "the answer names no `root` of a model";
-        let root = answer["data"][0]["root"].as_str();
-        root.map(str::to_owned).ok_or(CallError::Garbage { path, what })
-    }
-
     async fn label(&self, text: &str) -> Result<(), CallError> {
         let body = json!({"new_version": text});
         self.calls.call("/update_weight_version", Some(&body), Some(SHORT)).await.map(drop)
@@ -81,6 +68,18 @@ impl Protocol for Server {
 
     const BROKEN: Option<&'static str> = Some(LOADING);
     const CONFIRMS: bool = true;
+
+    fn connect(url: &str, key: Option<Secret>) -> Result<Self, reqwest::Error> {
+        Ok(Self { calls: Calls::new(url, key, GENERATE)?, loading: Arc::default() })
+    }
+
+    async fn model(&self) -> Result<String, CallError> {
+        let path = "/v1/models";
+        let answer = self.calls.ask(path).await?;
+        let what = "the answer names no `root` of a model";
+        let root = answer["data"][0]["root"].as_str();
+        root.map(str::to_owned).ok_or(CallError::Garbage { path, what })
+    }
 
     fn calls(&self) -> &Calls {
         &self.calls
