@@ -12,6 +12,7 @@ mod all {
     mod checkpoint;
     mod engine;
     mod live;
+    mod official_clients;
     mod outside;
     mod packages;
     mod process;

@@ -25,6 +25,7 @@ mod all {
     mod short_batches;
     mod snapshots;
     mod staleness;
+    mod stalls;
     mod stamps;
     mod switching;
     mod sync_failures;

@@ -4,52 +4,23 @@
 //! they say that they were skipped.
 
 use std::path::{Path, PathBuf};
-use std::process::Stdio;
 
-use headway_runtime::secret::Secret;
-use tokio::process::{Child, Command};
+use tokio::process::Child;
 
 use crate::all::live::{Live, Setup, turn};
 use crate::all::messages::{speaks_of_tools, with_tools};
+use crate::all::official_clients::{CONFIG, outlast_a_sync_window, python, start, succeeds};
 use crate::all::packages;
-
-const CONFIG: &str = "
-    [policy_serving]
-    sync_mode = \"pause_drain\"
-    [reward_judging]
-    judge_needs = \"turn\"
-    [policy_training]
-    batch_size = 2
-    max_head_off_policyness = 4
-";
 
 /// Where the client is installed; `None`: it is not, and need not be.
 fn installed() -> Option<PathBuf> {
     packages::installed("anthropic", "the official Anthropic client")
 }
 
-async fn start(dir: &Path, mut setup: Setup) -> Live {
-    setup.gateway.api_key = Secret::new("key");
-    setup.start(dir).await
-}
-
-fn python(packages: &Path, arguments: &[&str]) -> Child {
-    let mut command = Command::new("python3");
-    command.arg("-B").args(arguments).env("PYTHONPATH", packages).kill_on_drop(true);
-    command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
-}
-
 /// Starts a case of `client.py`.
 fn client(live: &Live, packages: &Path, case: &str) -> Child {
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/anthropic/client.py");
     python(packages, &[script.to_str().unwrap(), case, &live.url])
-}
-
-/// Waits for its end, and gives what it printed.
-async fn succeeds(client: Child) -> String {
-    let output = client.wait_with_output().await.unwrap();
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    String::from_utf8(output.stdout).unwrap()
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -92,24 +63,7 @@ async fn its_retries_outlast_a_sync_window() {
     let Some(packages) = installed() else { return };
     let dir = tempfile::tempdir().unwrap();
     let live = start(dir.path(), Setup::new(CONFIG)).await;
-    let ask = |session| live.post(&turn(session, "hello")).bearer_auth("key").send();
-    // A turn that runs keeps the window of the first publication open.
-    live.trainer.hold(true);
-    for session in ["a", "b"] {
-        assert_eq!(ask(session).await.unwrap().status(), 200);
-    }
-    live.engine.hold(true);
-    let running = tokio::spawn(ask("c"));
-    live.engine.wait_for_turns(1);
-    live.trainer.hold(false);
-    live.until(|status| status.gauges.closed).await;
-    succeeds(client(&live, &packages, "refused")).await;
-    let before = live.driver.status().ledger.refused_total();
-    let retrying = client(&live, &packages, "retries");
-    live.until(|status| status.ledger.refused_total() > before).await;
-    live.engine.hold(false);
-    assert_eq!(running.await.unwrap().unwrap().status(), 200);
-    succeeds(retrying).await;
+    outlast_a_sync_window(&live, |case| client(&live, &packages, case)).await;
 }
 
 /// What the page says can be pasted, and prints what the page says.

@@ -7,6 +7,8 @@
 //!
 //! O(1) in time and memory per measurement.
 
+use std::cmp::Ordering;
+
 use serde::{Deserialize, Serialize};
 
 use super::Scheduler;
@@ -151,16 +153,17 @@ impl Scheduler {
     /// From here on η is `to`: for what is admitted; what was admitted keeps its bound.
     fn move_bound(&mut self, to: u32, signal: Option<u32>) {
         let from = self.bound.eta;
-        if to == from {
-            return;
+        let moves = match to.cmp(&from) {
+            Ordering::Equal => return,
+            Ordering::Greater => &mut self.ledger.bound_raised,
+            Ordering::Less => &mut self.ledger.bound_lowered,
+        };
+        if let Some(signal) = signal {
+            *moves += 1;
+            self.bound.last_move = Some(BoundMove { at: self.learner, from, to, signal });
         }
         self.bound.eta = to;
         self.bound.start_anew(self.learner, from);
-        if let Some(signal) = signal {
-            self.bound.last_move = Some(BoundMove { at: self.learner, from, to, signal });
-            self.ledger.bound_raised += u64::from(to > from);
-            self.ledger.bound_lowered += u64::from(to < from);
-        }
         self.lowest_limit = self.lowest_limit.min(self.limits().lowest());
         self.admission_due = true;
     }
@@ -228,6 +231,7 @@ mod tests {
     fn more_effective_samples_are_better() {
         let ess = settings(Signal::Ess);
         assert_eq!(next(&ess, 4, 30_000), 5);
+        assert_eq!(next(&ess, 4, 20_000), 4);
         assert_eq!(next(&ess, 4, 10_000), 2);
     }
 

@@ -81,6 +81,18 @@ fn a_short_batch_starts_where_what_is_outstanding_may_grow_older() {
     assert!(!bench.training());
 }
 
+/// What may grow older is counted from its own version on, late in a run as at its start.
+#[test]
+fn a_short_batch_starts_late_in_a_run_as_well() {
+    let mut bench = impatient(|c| c.policy_training.max_head_off_policyness = 1);
+    bench.steps(9);
+    bench.scored(0, GOOD);
+    bench.scored(1, GOOD);
+    bench.admit(2);
+    bench.advance(secs(11));
+    assert_eq!(bench.batch().len(), 2);
+}
+
 #[test]
 fn a_failed_step_gives_its_samples_back_in_order() {
     let mut bench = Bench::new(|c| c.policy_training.max_head_off_policyness = 9);
