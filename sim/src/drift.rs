@@ -33,9 +33,10 @@ mod path;
 mod population;
 mod segments;
 mod sequence;
+mod steps;
 
 pub use metrics::{METRICS, STALENESS_COLUMNS};
-pub use model::{Model, Stretch, Tokens};
+pub use model::{Growth, Model, Stretch, Tokens};
 pub use observer::{Drift, OfStaleness};
 pub use path::Path;
 pub use population::{Log, Population, Quantiles};

@@ -1,5 +1,6 @@
 //! The drift of a policy, from what its train steps reported and the lag probe of its trainer.
 
+mod growth;
 mod shape;
 
 use std::collections::BTreeMap;
@@ -7,7 +8,7 @@ use std::collections::BTreeMap;
 use headway_shared::source::Reported;
 
 use super::estimate::{Estimates, Item, number};
-use super::fit::{ProbePoint, drift as fit_drift, step_spread};
+use super::fit::{ProbePoint, WindowFit, drift as fit_drift, step_spread};
 
 const TABLE: &str = "world.drift";
 /// What is reported of log-ratios, by the versions between the two policies: by a lag probe, and by
@@ -61,8 +62,13 @@ pub(super) fn drift(estimates: &mut Estimates, reported: &[Reported], from: &str
         ("drift: of one version", "a", found.a),
         ("drift: power", "p", found.p),
     ];
+    let with_p = |correlations: &[f64]| Some((format!("{TABLE}.p"), correlations.to_vec()));
     for (what, key, parameter) in numbers {
-        estimates.items.push(Item::number(what, TABLE, key, "probe", parameter, found.probes));
+        let mut item = Item::number(what, TABLE, key, "probe", parameter, found.probes);
+        if key == "a" {
+            item.with = with_p(&found.a_with_p[..1]);
+        }
+        estimates.items.push(item);
     }
     if !found.windows.is_empty() {
         let windows: Vec<String> = found
@@ -73,14 +79,37 @@ pub(super) fn drift(estimates: &mut Estimates, reported: &[Reported], from: &str
             })
             .collect();
         let item = setting("windows", format!("[{}]", windows.join(", ")));
-        estimates.items.push(Item { what: "drift: later stretches".to_owned(), ..item });
-        estimates.note("the intervals of the drift's windows are not in [calibration]");
+        let named =
+            |(at, window): (usize, &WindowFit)| (format!("{TABLE}.windows[{at}].a"), window.a);
+        let parameters = found.windows.iter().enumerate().map(named).collect();
+        let what = "drift: later stretches".to_owned();
+        estimates.items.push(Item {
+            what,
+            family: "probe",
+            parameters,
+            with: with_p(&found.a_with_p[1..]),
+            ..item
+        });
+    }
+    if let Some(found) = growth::growth(reported) {
+        let growth::Growth { per_step, staleness, steps } = found;
+        let what = "drift: growth of the reward";
+        estimates.items.push(Item::number(what, TABLE, "growth", "logistic", per_step, steps));
+        estimates.items.push(setting("growth_staleness", number(staleness)));
+    } else {
+        estimates.note(
+            "how fast the policy learns is not told (`growth`): that takes 40 train steps whose mean \
+             rewards lie between 0 and 1 and rise",
+        );
     }
     let Some(tokens) = shape::tokens(&readings) else { return };
     if let Some(spread) = step_spread(&points, &found, tokens.kurtosis()) {
         let what = "drift: between steps";
         let item = Item::number(what, TABLE, "step_spread", "probe", spread, found.probes);
         estimates.items.push(item);
+        if found.step_correlation > 0.0 {
+            estimates.items.push(setting("step_correlation", number(found.step_correlation)));
+        }
     }
     estimates.items.push(setting("token_entropy", number(tokens.entropy)));
     estimates.items.push(setting("tail", number(tokens.tail)));

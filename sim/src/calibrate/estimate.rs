@@ -17,6 +17,8 @@ pub struct Item {
     pub family: &'static str,
     /// Its numbers, by the path of their keys, each with its 90% interval.
     pub parameters: Vec<(String, Parameter)>,
+    /// The path of a number that these depend on, and the correlation of each with it.
+    pub with: Option<(String, Vec<f64>)>,
     /// How many observations it comes from.
     pub count: usize,
     /// How many of them were seen in part only.
@@ -68,6 +70,7 @@ impl Item {
             values: vec![(key, number(parameter.value))],
             family,
             parameters: vec![(format!("{table}.{key}"), parameter)],
+            with: None,
             count,
             cut: 0,
             distance: None,
@@ -199,6 +202,7 @@ impl Estimates {
             values: vec![(key, text)],
             family: fit.family.word(),
             parameters,
+            with: None,
             count: fit.count,
             cut: 0,
             distance: Some((fit.ks, fit.p_value)),

@@ -125,13 +125,17 @@ fn comment(text: &mut String, item: &Item) -> std::fmt::Result {
 
 fn calibration(text: &mut String, from: &str, items: &[Item]) -> std::fmt::Result {
     writeln!(text, "\n[calibration]\nfrom = {}\nparameters = [", quoted(from))?;
-    for (path, parameter) in items.iter().flat_map(|item| &item.parameters) {
-        let [value, low, high] = [parameter.value, parameter.low, parameter.high].map(number);
-        writeln!(
-            text,
-            "    {{ key = {}, value = {value}, low = {low}, high = {high} }},",
-            quoted(path)
-        )?;
+    for item in items {
+        for (at, (path, parameter)) in item.parameters.iter().enumerate() {
+            let [value, low, high] = [parameter.value, parameter.low, parameter.high].map(number);
+            let path = quoted(path);
+            write!(text, "    {{ key = {path}, value = {value}, low = {low}, high = {high}")?;
+            if let Some((other, correlations)) = &item.with {
+                let (other, correlation) = (quoted(other), number(correlations[at]));
+                write!(text, ", with = {other}, correlation = {correlation}")?;
+            }
+            writeln!(text, " }},")?;
+        }
     }
     writeln!(text, "]")
 }

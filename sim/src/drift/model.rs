@@ -2,14 +2,13 @@
 
 use std::fmt;
 
-use crate::kernel::random::{Component, Key};
-
 /// What a scenario says about importance ratios.
 #[derive(Clone, PartialEq)]
 pub struct Model {
     /// What it was fitted to; `None`: to nothing, and all that comes of it is uncalibrated.
     pub calibrated_from: Option<String>,
-    /// The stretches of training, by the learner version at which they begin; the first at 0.
+    /// The stretches of training, by the train step of the fitted run at which they begin; the first at
+    /// 0.
     pub stretches: Vec<Stretch>,
     /// The population of tokens.
     pub tokens: Tokens,
@@ -22,12 +21,54 @@ pub struct Model {
     /// Standard deviation, between train steps, of the logarithm of what the policy has moved; 0: it
     /// is the same for all.
     pub step_spread: f64,
+    /// How alike neighbouring train steps are in that: the correlation of the logarithms, from 0 to below
+    /// 1.
+    pub step_correlation: f64,
+    /// How fast the policy learns that it was fitted to; `None`: stretches begin at their steps.
+    pub growth: Option<Growth>,
 }
+
+/// How fast a policy learns. Older samples teach more slowly, and stretches of training come later.
+///
+/// What a step teaches is taken to be in proportion to what the policy could do that generated its
+/// samples: `dx/ds = r x(s - k)`, with s in train steps and k the staleness in versions. That grows like
+/// `exp(g s)` with `g = r exp(-g k)` (Corless, Gonnet, Hare, Jeffrey and Knuth, *On the Lambert W function*,
+/// Advances in Computational Mathematics 5, 1996, section 3, have this equation).
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Growth {
+    /// How much the log-odds of the reward grew per train step; above 0.
+    pub per_step: f64,
+    /// How old the tokens were meanwhile, in versions.
+    pub staleness: f64,
+}
+
+impl Growth {
+    /// How many train steps of the fitted run one is worth whose tokens are so many versions old: 1
+    /// where they are as old as its were, at most `exp(per_step * its staleness)`, less for older ones.
+    #[must_use]
+    pub fn pace(&self, staleness: f64) -> f64 {
+        let fresh = self.per_step * libm::exp(self.per_step * self.staleness);
+        // Newton's steps rise to the root of a function that rises ever less: they never pass it.
+        let mut rate = 0.0;
+        for _ in 0..NEWTON_STEPS {
+            let late = fresh * libm::exp(-rate * staleness);
+            let next = rate + (late - rate) / (1.0 + staleness * late);
+            if next <= rate {
+                break;
+            }
+            rate = next;
+        }
+        rate / self.per_step
+    }
+}
+
+/// More than double precision ever takes.
+const NEWTON_STEPS: u32 = 100;
 
 /// The law of a stretch of training.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Stretch {
-    /// The learner version at which it begins.
+    /// The train step of the fitted run at which it begins.
     pub from_step: u32,
     /// Standard deviation of a log-ratio at k = 0, in nats.
     pub sigma0: f64,
@@ -46,8 +87,8 @@ pub struct Tokens {
     pub tail: f64,
 }
 
-/// As derived, but without a `step_spread` of 0: a scenario's digest, which random streams are keyed
-/// with, is made of this text, and files that were there before the key keep theirs.
+/// As derived, but without a spread or correlation of 0 and without no growth: a scenario's digest, which random streams are keyed
+/// with, is made of this text, and files that were there before these keys keep theirs.
 impl fmt::Debug for Model {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self {
@@ -58,6 +99,8 @@ impl fmt::Debug for Model {
             padded_share,
             sampled_tokens,
             step_spread,
+            step_correlation,
+            growth,
         } = self;
         let mut text = f.debug_struct("Model");
         text.field("calibrated_from", calibrated_from)
@@ -69,6 +112,12 @@ impl fmt::Debug for Model {
         if *step_spread != 0.0 {
             text.field("step_spread", step_spread);
         }
+        if *step_correlation != 0.0 {
+            text.field("step_correlation", step_correlation);
+        }
+        if let Some(growth) = growth {
+            text.field("growth", growth);
+        }
         text.finish()
     }
 }
@@ -77,23 +126,24 @@ impl fmt::Debug for Model {
 const UNCALIBRATED: &str = "uncalibrated";
 
 impl Model {
-    /// The stretch that a train step belongs to which starts from this learner version.
+    /// The stretch of a train step before which training had come as far as the fitted run had in so
+    /// many.
     #[must_use]
-    pub fn stretch(&self, learner: u32) -> Option<(usize, &Stretch)> {
-        self.stretches.iter().enumerate().rev().find(|(_, stretch)| stretch.from_step <= learner)
+    pub fn stretch(&self, progress: f64) -> Option<(usize, &Stretch)> {
+        let begun = |stretch: &Stretch| f64::from(stretch.from_step) <= progress;
+        self.stretches.iter().enumerate().rev().find(|(_, stretch)| begun(stretch))
     }
 
-    /// The law of the train step that starts from this learner version: what the policy has moved
-    /// is multiplied by `exp(s z - s²/2)`, whose mean is 1, with s the `step_spread` and z a standard
+    /// The law of a train step with this [`progress`](Self::stretch): what the policy has moved is
+    /// multiplied by `exp(s z - s²/2)`, whose mean is 1, with s the `step_spread` and z a standard
     /// normal of the step's own; the floor stays.
     #[must_use]
-    pub fn law_of_step(&self, learner: u32, key: &Key) -> Option<Stretch> {
-        let (_, law) = self.stretch(learner)?;
+    pub fn law_of_step(&self, progress: f64, normal: f64) -> Option<Stretch> {
+        let (_, law) = self.stretch(progress)?;
         let spread = self.step_spread;
         if spread == 0.0 {
             return Some(*law);
         }
-        let normal = key.stream(Component::StepDrift, u64::from(learner)).normal();
         Some(Stretch { a: law.a * libm::exp(spread * normal - 0.5 * spread * spread), ..*law })
     }
 

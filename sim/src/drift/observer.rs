@@ -20,6 +20,7 @@ use super::model::{Model, Stretch};
 use super::population::{Log, Population, Quantiles};
 use super::segments::Segments;
 use super::sequence::{Ages, Fault, Sequence, draw};
+use super::steps::Steps;
 use crate::kernel::random::{Component, Key};
 
 /// Tokens this many versions old and older share a row.
@@ -103,6 +104,9 @@ pub(crate) struct Observer {
     /// What serving held when the present train step started.
     deploy: Option<u32>,
     baseline: Baseline,
+    /// How many train steps of the fitted run training is ahead of its own; below 0: behind.
+    lead: f64,
+    steps: Steps,
     sums: Sums,
     drawn: Sequence,
     /// The logarithms of learner/rollout in the present train step, each with the number of tokens
@@ -145,6 +149,8 @@ impl Observer {
             segments: Segments::default(),
             deploy: None,
             baseline: Baseline::default(),
+            lead: 0.0,
+            steps: Steps::default(),
             sums: Sums::default(),
             drawn: Sequence::default(),
             of_step: Vec::new(),
@@ -220,6 +226,10 @@ impl Observer {
         let advantages = advantages(&members(&batch), &mut self.baseline);
         let mut logs = Vec::with_capacity(batch.len());
         self.of_step.clear();
+        let version = batch[0].learner(Stage::TrainStarted).number();
+        let normal = self.steps.normal(&self.model, &self.key, version);
+        let progress = f64::from(version) + self.lead;
+        let Some(law) = self.model.law_of_step(progress, normal) else { return };
         let before = (self.sums.differences, self.sums.learner.tokens(), self.sums.changed.any);
         for (place, (sample, advantage)) in batch.iter().zip(advantages).enumerate() {
             let learner = sample.learner(Stage::TrainStarted).number();
@@ -227,8 +237,12 @@ impl Observer {
             let ages = Ages { learner, deploy: self.deploy, within };
             let segments = whole(self.segments.take(sample.id), sample);
             let of = entity(sample.id).unwrap_or(sample.id.0);
-            self.sample(&ages, &segments, of, Trained { rule, advantage, masked: sample.masked });
+            let trained = Trained { rule, advantage, masked: sample.masked };
+            self.sample(&law, &ages, &segments, of, trained);
             logs.push(self.drawn.learner);
+        }
+        if let Some(growth) = &self.model.growth {
+            self.lead += growth.pace(mean_staleness(&batch)) - 1.0;
         }
         self.sums.effective_sequences += effective_share(&logs);
         self.sums.step_p99 += percentile(&mut self.of_step, 99).map_or(1.0, libm::exp);
@@ -248,10 +262,16 @@ impl Observer {
         }
     }
 
-    fn sample(&mut self, ages: &Ages, segments: &[Segment], entity: u64, trained: Trained) {
+    fn sample(
+        &mut self,
+        law: &Stretch,
+        ages: &Ages,
+        segments: &[Segment],
+        entity: u64,
+        trained: Trained,
+    ) {
         let Self { model, sums, drawn, key, of_step, .. } = self;
-        let Some(law) = model.law_of_step(ages.learner, key) else { return };
-        draw(model, &law, segments, ages, key.stream(Component::Token, entity), drawn);
+        draw(model, law, segments, ages, key.stream(Component::Token, entity), drawn);
         let terms = trained.terms(drawn);
         let by_weight = trained.by_weight(drawn, &terms);
         let lost = |term: &Term| term.clipped && term.gradient == 0.0;
@@ -268,7 +288,7 @@ impl Observer {
         sums.sequences += 1;
         sums.lost_sequences += u64::from(terms.iter().all(lost));
         sums.unmasked_samples += u64::from(!trained.masked);
-        sums.undrawn(&law, segments, ages, drawn);
+        sums.undrawn(law, segments, ages, drawn);
     }
 }
 
@@ -389,6 +409,13 @@ fn effective(logs: &[(f64, u64)]) -> f64 {
 
 fn column(drawn: &Sequence, of: impl Fn(&Token) -> f64) -> Vec<f64> {
     drawn.tokens.iter().map(of).collect()
+}
+
+/// How old the tokens of a batch are, in versions.
+fn mean_staleness(batch: &[&Sample]) -> f64 {
+    let sum = |of: fn(&Sample) -> u64| batch.iter().map(|sample| of(sample)).sum::<u64>() as f64;
+    let tokens = sum(|sample| u64::from(sample.tokens));
+    if tokens > 0.0 { sum(Sample::staleness_token_sum) / tokens } else { 0.0 }
 }
 
 /// The segments of a sample, whose tokens are all of its own.

@@ -13,6 +13,8 @@ pub struct Parameter {
     pub low: f64,
     /// The upper end.
     pub high: f64,
+    /// The path of a number that its estimate depends on, and the correlation of the two.
+    pub with: Option<(String, f64)>,
 }
 
 /// What a scenario was fitted to, and how sure its numbers are. No run depends on it.
@@ -37,6 +39,19 @@ pub(super) fn read(root: &mut Reader<'_>) -> Option<Calibration> {
     Some(Calibration { from, parameters })
 }
 
+fn with(table: &mut Reader<'_>) -> Option<(String, f64)> {
+    let (asked, other) = (table.has("with"), table.string("with", ""));
+    let correlation = table.float("correlation", 0.0, -1.0..=1.0);
+    if table.has("correlation") && !asked {
+        table.error(
+            "correlation",
+            "`correlation` does not say with what",
+            "write `with`, the key of the other number, such as \"world.drift.p\"",
+        );
+    }
+    asked.then_some((other, correlation))
+}
+
 fn parameter(mut table: Reader<'_>) -> Parameter {
     let examples = [
         ("key", "\"world.judge.vote.mean_sec\""),
@@ -53,6 +68,7 @@ fn parameter(mut table: Reader<'_>) -> Parameter {
         value,
         low: table.float("low", value, ANY),
         high: table.float("high", value, ANY),
+        with: with(&mut table),
     };
     if !(parameter.low <= value && value <= parameter.high) {
         table.error(

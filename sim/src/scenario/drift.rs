@@ -3,7 +3,7 @@
 use headway_shared::config::Reader;
 
 use super::world::SHARE;
-use crate::drift::{Model, Stretch, Tokens};
+use crate::drift::{Growth, Model, Stretch, Tokens};
 
 /// Standard deviations and variances beyond these are no drift that anything could be trained under.
 const SIGMA: std::ops::RangeInclusive<f64> = 0.0..=10.0;
@@ -13,6 +13,11 @@ const POWER: std::ops::RangeInclusive<f64> = 1.0..=2.0;
 
 /// With 3, one step in 40 is a thousand times the median.
 const STEP_SPREAD: std::ops::RangeInclusive<f64> = 0.0..=3.0;
+/// With 0.999, a thousand steps are alike.
+const STEP_CORRELATION: std::ops::RangeInclusive<f64> = 0.0..=0.999;
+/// With 10, a chance of one in a thousand is a thousand to one two steps later.
+const GROWTH: std::ops::RangeInclusive<f64> = 0.0..=10.0;
+const GROWTH_STALENESS: std::ops::RangeInclusive<f64> = 0.0..=1000.0;
 
 /// Reads `[world.drift]`, if it is there.
 pub(super) fn read(world: &mut Reader<'_>) -> Option<Model> {
@@ -46,6 +51,8 @@ pub(super) fn read(world: &mut Reader<'_>) -> Option<Model> {
         padded_share: table.float("padded_share", 0.0, SHARE),
         sampled_tokens: table.u32("sampled_tokens", 16, 1..=100_000),
         step_spread: table.float("step_spread", 0.0, STEP_SPREAD),
+        step_correlation: table.float("step_correlation", 0.0, STEP_CORRELATION),
+        growth: growth(&mut table),
     };
     if model.shifted_share + model.padded_share > 1.0 {
         table.error(
@@ -56,6 +63,22 @@ pub(super) fn read(world: &mut Reader<'_>) -> Option<Model> {
     }
     table.finish();
     Some(model)
+}
+
+/// How fast the fitted policy learned; `None`: that is not known.
+fn growth(table: &mut Reader<'_>) -> Option<Growth> {
+    let growth = Growth {
+        per_step: table.float("growth", 0.0, GROWTH),
+        staleness: table.float("growth_staleness", 0.0, GROWTH_STALENESS),
+    };
+    if growth.per_step == 0.0 && growth.staleness > 0.0 {
+        table.error(
+            "growth_staleness",
+            "`growth_staleness` says how old the samples were while the reward grew, and `growth` is 0",
+            "write `growth`, how much the log-odds of the reward grew per train step, or leave both out",
+        );
+    }
+    (growth.per_step > 0.0).then_some(growth)
 }
 
 /// The stretches of training: the first, and those of `windows`, in order.

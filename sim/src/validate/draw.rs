@@ -3,6 +3,7 @@
 use headway_shared::config::Diagnostics;
 use headway_shared::digest::Digest;
 
+use crate::drift::Stretch;
 use crate::kernel::math::normal_quantile;
 use crate::kernel::random::{Component, Key, Stream};
 use crate::scenario::{Parameter, Scenario};
@@ -57,25 +58,35 @@ fn value(parameter: &Parameter, place: f64) -> f64 {
     if low == 0.0 { drawn.max(0.0) } else { drawn }
 }
 
-/// The scenario with its fitted numbers at this place of what is known of them, and `set` over all.
+/// The scenario with its fitted numbers at these places of what is known of them, and `set` over all.
 /// Nearer to the estimates, where a draw is outside of what a key can be.
 ///
 /// # Errors
 /// What is wrong with the scenario and `set` alone.
 pub(super) fn drawn(
     scenario: &Scenario,
-    place: &[f64],
+    places: &[f64],
     set: &[String],
 ) -> Result<Scenario, Diagnostics> {
     let parameters = scenario.calibration.iter().flat_map(|fitted| &fitted.parameters);
     let parameters: Vec<&Parameter> = parameters.collect();
+    // Estimates that depend on each other are drawn together.
+    let along = |parameter: &Parameter, own: f64| {
+        let (other, correlation) = parameter.with.as_ref()?;
+        let other = parameters.iter().position(|parameter| parameter.key == *other)?;
+        Some(correlation * places[other] + libm::sqrt(1.0 - correlation * correlation) * own)
+    };
     let at = |nearer: f64| {
-        let drawn = parameters.iter().zip(place).map(|(parameter, place)| {
-            format!("{}={:?}", parameter.key, value(parameter, nearer * place))
+        let drawn = parameters.iter().zip(places).map(|(parameter, &own)| {
+            let place = along(parameter, own).unwrap_or(own);
+            (parameter.key.as_str(), value(parameter, nearer * place))
         });
         // At the estimates themselves the file is taken as it is written.
-        let drawn = drawn.filter(|_| nearer > 0.0);
-        let all: Vec<String> = drawn.chain(set.iter().cloned()).collect();
+        let (windows, keys): (Vec<_>, Vec<_>) =
+            drawn.filter(|_| nearer > 0.0).partition(|(key, _)| key.starts_with(WINDOWS));
+        let keys = keys.into_iter().map(|(key, value)| format!("{key}={value:?}"));
+        let all: Vec<String> =
+            keys.chain(drift_windows(scenario, &windows)).chain(set.iter().cloned()).collect();
         scenario.with_sets(&all).map(|(scenario, _)| scenario)
     };
     let mut last = at(NEARER[0]);
@@ -88,12 +99,38 @@ pub(super) fn drawn(
     last
 }
 
+/// What the keys of later stretches begin with, before their place.
+const WINDOWS: &str = "world.drift.windows[";
+
+/// The later stretches of the drift with these numbers in them: a list is set as a whole.
+fn drift_windows(scenario: &Scenario, drawn: &[(&str, f64)]) -> Option<String> {
+    let (first, later) = scenario.drift.as_ref()?.stretches.split_first()?;
+    let window = |(at, stretch): (usize, &Stretch)| {
+        let key = format!("{WINDOWS}{at}].a");
+        let a = drawn.iter().find(|(of, _)| *of == key).map_or(stretch.a, |(_, a)| *a);
+        let mut window = format!("from_step = {}, a = {a:?}", stretch.from_step);
+        // What it has from the first stretch is what is drawn for that.
+        for (key, value, of_first) in
+            [("sigma0", stretch.sigma0, first.sigma0), ("p", stretch.p, first.p)]
+        {
+            if value != of_first {
+                window += &format!(", {key} = {value:?}");
+            }
+        }
+        format!("{{ {window} }}")
+    };
+    let windows: Vec<String> = later.iter().enumerate().map(window).collect();
+    (!drawn.is_empty()).then(|| format!("world.drift.windows=[{}]", windows.join(", ")))
+}
+
 #[cfg(test)]
 mod tests {
+    use headway_shared::config::Layers;
+
     use super::*;
 
     fn parameter(value: f64, low: f64, high: f64) -> Parameter {
-        Parameter { key: "world.judge.vote.mean_sec".into(), value, low, high }
+        Parameter { key: "world.judge.vote.mean_sec".into(), value, low, high, with: None }
     }
 
     #[test]
@@ -127,5 +164,39 @@ mod tests {
         assert_ne!(column(0), column(1));
         assert_eq!(places, super::places(7, 3, 16));
         assert_ne!(places, super::places(8, 3, 16));
+    }
+
+    #[test]
+    fn estimates_that_depend_on_each_other_are_drawn_together_and_stretches_in_their_places() {
+        let text = r#"
+            [world.drift]
+            sigma0 = 0.0
+            a = 0.01
+            p = 1.5
+            windows = [{ from_step = 50, a = 0.02 }, { from_step = 90, a = 0.001, p = 1.1 }]
+            [calibration]
+            from = "run.db"
+            parameters = [
+                { key = "world.drift.a", value = 0.01, low = 0.005, high = 0.02, with = "world.drift.p", correlation = -1 },
+                { key = "world.drift.p", value = 1.5, low = 1.4, high = 1.6 },
+                { key = "world.drift.windows[1].a", value = 0.001, low = 0.0005, high = 0.002 },
+            ]
+        "#;
+        let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../scenarios");
+        let world = std::fs::read_to_string(folder.join("openclaw.toml")).unwrap();
+        let layers = Layers::new().toml("openclaw.toml", world).toml("drift.toml", text);
+        let (scenario, _) = Scenario::load(&layers, &folder).unwrap();
+        let drift = drawn(&scenario, &[0.0, ENDS, -ENDS], &[]).unwrap().drift.unwrap();
+        let near = |found: f64, expected: f64| assert!((found / expected - 1.0).abs() < 1e-9);
+        let law = |from_step, a, p| Stretch { from_step, sigma0: 0.0, a, p };
+        let expected = [law(0, 0.005, 1.6), law(50, 0.02, 1.6), law(90, 0.0005, 1.1)];
+        assert_eq!(drift.stretches.len(), expected.len());
+        for (found, expected) in drift.stretches.iter().zip(expected) {
+            near(found.a, expected.a);
+            near(found.p, expected.p);
+            assert_eq!(found.from_step, expected.from_step);
+        }
+        let asked = drawn(&scenario, &[0.0; 3], &["world.drift.windows=[]".to_owned()]).unwrap();
+        assert_eq!(asked.drift.unwrap().stretches.len(), 1, "what is asked for is over all");
     }
 }

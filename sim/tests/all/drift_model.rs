@@ -4,7 +4,9 @@ use headway_shared::digest::Digest;
 use headway_shared::input::Segment;
 use headway_shared::ratio::{Ends, Token, abs_diff, spread};
 use headway_shared::version::RolloutVersion;
-use headway_sim::drift::{Ages, Fault, Log, Model, Population, Sequence, Stretch, Tokens, draw};
+use headway_sim::drift::{
+    Ages, Fault, Growth, Log, Model, Population, Sequence, Stretch, Tokens, draw,
+};
 use headway_sim::kernel::math::normal_quantile;
 use headway_sim::kernel::random::{Component, Key, Stream};
 use headway_sim::stats::{mean, variance};
@@ -26,6 +28,8 @@ fn model(law: Stretch, tail: f64, sampled_tokens: u32) -> Model {
         padded_share: 0.0,
         sampled_tokens,
         step_spread: 0.0,
+        step_correlation: 0.0,
+        growth: None,
     }
 }
 
@@ -304,9 +308,21 @@ fn a_sample_has_the_same_tokens_whatever_its_age() {
 fn a_train_step_belongs_to_the_stretch_that_it_starts_in() {
     let mut model = model(law(0.1, 0.01, 1.5), 1.0, 16);
     model.stretches.push(Stretch { from_step: 200, ..law(0.1, 0.00001, 1.5) });
-    let at = |learner| model.stretch(learner).map(|(place, _)| place);
-    assert_eq!([at(0), at(199), at(200), at(10_000)], [Some(0), Some(0), Some(1), Some(1)]);
+    let at = |progress| model.stretch(progress).map(|(place, _)| place);
+    assert_eq!([at(0.0), at(199.9), at(200.0), at(1e4)], [Some(0), Some(0), Some(1), Some(1)]);
     assert_eq!(model.calibration(), "uncalibrated");
     model.calibrated_from = Some("run.db".into());
     assert_eq!(model.calibration(), "calibrated from run.db");
+}
+
+#[test]
+fn older_samples_teach_more_slowly() {
+    let growth = Growth { per_step: 0.04, staleness: 2.0 };
+    near(growth.pace(2.0), 1.0, 1e-12);
+    near(growth.pace(0.0), libm::exp(0.08), 1e-12);
+    // W(1) = 0.567143290409783872, the omega constant.
+    let one = 1.0 / (0.04 * libm::exp(0.08));
+    near(growth.pace(one) * 0.04 * one, 0.567_143_290_409_784, 1e-12);
+    let paces: Vec<f64> = (0..100).map(|age| growth.pace(f64::from(age))).collect();
+    assert!(paces.windows(2).all(|pair| pair[1] < pair[0] && pair[1] > 0.0), "{paces:?}");
 }

@@ -1,11 +1,12 @@
 //! Runs with `[world.drift]`: what they predict, and what they leave alone.
 
 use headway_shared::metrics::METRICS;
-use headway_sim::drift;
+use headway_sim::drift::{self, Growth};
 use headway_sim::kernel::math::normal_quantile;
 use headway_sim::report::number;
 use headway_sim::run::{RunOptions, RunResult, simulate};
 use headway_sim::scenario::Scenario;
+use headway_sim::stats::variance;
 
 use super::committed;
 use super::world_support::{SESSIONS, SLOTS, load, load_shipped, problems};
@@ -222,6 +223,8 @@ fn what_is_wrong_with_drift_is_said_where_it_is_written() {
     assert!(shares.contains("more than 1 together"), "{shares}");
     let unnamed = drift(&format!("{rest}calibrated_from = \"\""));
     assert!(unnamed.contains("`calibrated_from` says nothing"), "{unnamed}");
+    let lone = drift(&format!("{rest}growth_staleness = 2"));
+    assert!(lone.contains("and `growth` is 0"), "{lone}");
     let wide = drift(&format!("{rest}step_spread = 4"));
     assert!(wide.contains("`step_spread` must be between 0 and 3"), "{wide}");
     let unknown = drift(&format!("{rest}sigma = 1"));
@@ -254,6 +257,58 @@ fn steps_that_differ_keep_the_mean_square_and_lower_the_mean_percentile() {
     assert!(ratio("learner_rollout_step_p99") < 0.995, "{}", ratio("learner_rollout_step_p99"));
     assert!(ratio("learner_rollout_p99") > 1.0, "the pool has a heavier tail");
     assert_eq!(wide.digest, none.digest, "drift decides nothing");
+}
+
+#[test]
+fn runs_differ_more_where_neighbouring_steps_are_alike() {
+    let spread = |correlation: &str| {
+        let set = [
+            "world.drift.sigma0=0",
+            "world.drift.a=0.005",
+            "world.drift.p=1.5",
+            "world.drift.step_spread=0.8",
+            "max_head_off_policyness=2",
+            "scenario.steps=60",
+            correlation,
+        ];
+        let scenario = load(SLOTS, &set);
+        let square = |replication: u32| {
+            let result = simulate(&scenario, replication, RunOptions::default()).unwrap();
+            libm::log(get(&result, "learner_rollout_log_square"))
+        };
+        variance(&(0..200).map(square).collect::<Vec<f64>>()).unwrap()
+    };
+    let (none, alike) =
+        (spread("world.drift.step_correlation=0"), spread("world.drift.step_correlation=0.8"));
+    // Means of 60 normals of an autoregressive process vary (1 + c) / (1 - c) times as much, 9; factors
+    // are their exponentials, whose correlation is less.
+    assert!((4.0..9.0).contains(&(alike / none)), "{none} and {alike}");
+}
+
+/// Training comes to rest at step 300 of the fitted run.
+#[test]
+fn a_policy_that_learns_from_older_samples_comes_to_rest_later() {
+    let moved = |more: &[&str]| {
+        let set = [
+            "world.drift.sigma0=0",
+            "world.drift.a=0.005",
+            "world.drift.p=1",
+            "world.drift.windows=[{ from_step = 300, a = 0.0 }]",
+            "max_head_off_policyness=4",
+            "scenario.steps=600",
+        ];
+        run(&load(SLOTS, &[&set[..], more].concat()))
+    };
+    let (plain, none) = (moved(&[]), moved(&["world.drift.growth=0"]));
+    assert_eq!(plain.summary, none.summary, "0 is as if the key were not there");
+    // What stands still after 300 of 600 steps, and was as old all the time.
+    let square = |result: &RunResult| get(result, "learner_rollout_log_square");
+    let staleness = get(&plain, "staleness_head_mean");
+    let slower = moved(&["world.drift.growth=0.1", "world.drift.growth_staleness=0"]);
+    let pace = Growth { per_step: 0.1, staleness: 0.0 }.pace(staleness);
+    assert!((0.5..0.9).contains(&pace), "{pace}");
+    near(square(&slower) / square(&plain), 1.0 / pace, 0.05 / pace);
+    assert_eq!(slower.digest, plain.digest, "drift decides nothing");
 }
 
 /// A shipped scenario at this bound.

@@ -10,11 +10,13 @@
 //! - whole probes are resampled for the intervals, within their stretch of training;
 //! - `a` changes with the stretch, `sigma0` and `p` are those of the run.
 
+mod correlation;
 mod model;
 mod probes;
 mod resample;
 mod spread;
 
+use correlation::Correlation;
 use model::{Model, Start};
 use probes::Probes;
 pub use spread::step_spread;
@@ -46,6 +48,12 @@ pub struct DriftFit {
     pub p: Parameter,
     /// The later stretches, in order; empty where `a` did not clearly change.
     pub windows: Vec<WindowFit>,
+    /// How the estimates of `a` and `p` depend on each other, from -1 to 1: the correlation of log `a`
+    /// with `p`, of each stretch.
+    pub a_with_p: Vec<f64>,
+    /// How alike neighbouring steps are in what the policy has moved, from 0 to 1: the correlation of
+    /// the logarithms.
+    pub step_correlation: f64,
     /// Probes.
     pub probes: usize,
 }
@@ -68,14 +76,16 @@ const RESAMPLES: u64 = 400;
 /// Fits the drift, with 90% intervals.
 ///
 /// **Stretches.** The probes, in order of their steps, are cut into as many parts of equal numbers as
-/// have at least five probes each, at most eight. Neighbours are joined as long as the two least
+/// have at least eight probes each, at most 32. Neighbours are joined as long as the two least
 /// different are not different at the level of 1% (Welch's t of the logarithms of the probes' values
-/// by one fit to all).
+/// by one fit to all). Then each cut goes where the logarithms on its two sides are nearest to their
+/// means.
 ///
 /// **Intervals.** 400 times as many probes are drawn with replacement, those of each stretch from
 /// itself, and all is fitted again: the interval is from the 5% to the 95% quantile of that, about the
 /// estimate widened as Student's t is wider than the normal law, since the spread of few probes is
-/// itself uncertain. The stretches are taken as given.
+/// itself uncertain. The stretches are taken as given. Where neighbouring probes are alike, they are drawn
+/// together.
 ///
 /// # Errors
 /// If there are fewer than five probes, a value is negative or no number, no probe has any drift, or
@@ -91,7 +101,8 @@ pub fn drift(points: &[ProbePoint]) -> Result<DriftFit, FitError> {
     let first = Model::fit(&probes.cells(std::slice::from_ref(&(0..found))), start);
     let stretches = probes.stretches(&first);
     let fitted = Model::fit(&probes.cells(&stretches), start);
-    let intervals = resample::intervals(&probes, &stretches, &fitted, RESAMPLES);
+    let Correlation { alike, per_step } = Correlation::of(&probes, &stretches, &fitted);
+    let intervals = resample::intervals(&probes, &stretches, &fitted, alike, RESAMPLES);
     let mut windows = stretches.iter().zip(&intervals.a).map(|(stretch, &a)| WindowFit {
         from_step: probes.step(stretch.start),
         a,
@@ -103,6 +114,8 @@ pub fn drift(points: &[ProbePoint]) -> Result<DriftFit, FitError> {
         a,
         p: intervals.p,
         windows: windows.collect(),
+        a_with_p: intervals.a_with_p,
+        step_correlation: per_step,
         probes: found,
     })
 }

@@ -7,7 +7,9 @@ use super::model::{Cell, Model};
 use super::{FitError, LEAST_PROBES, ProbePoint};
 use crate::kernel::math::student_t_quantile;
 
-const MOST_STRETCHES: usize = 8;
+/// Stretches are looked for among parts of so many probes.
+const PROBES_OF_PART: usize = 8;
+const MOST_PARTS: usize = 32;
 /// Stretches are different where they would be so by chance in 1 of 100 cases.
 const DIFFERENT: f64 = 0.995;
 
@@ -101,13 +103,14 @@ impl Probes {
             .collect()
     }
 
-    /// Stretches of equal numbers of probes, joined where they are not clearly different.
+    /// Stretches of equal numbers of probes, joined where they are not clearly different, and then cut
+    /// where they differ most.
     pub(super) fn stretches(&self, whole: &Model) -> Vec<Range<usize>> {
-        let parts = (self.len() / LEAST_PROBES).clamp(1, MOST_STRETCHES);
+        let parts = (self.len() / PROBES_OF_PART).clamp(1, MOST_PARTS);
         let cut = |part: usize| part * self.len() / parts;
         let mut stretches: Vec<Range<usize>> =
             (0..parts).map(|part| cut(part)..cut(part + 1)).collect();
-        let levels: Vec<f64> = (0..self.len()).map(|probe| self.level(probe, whole)).collect();
+        let levels: Vec<f64> = (0..self.len()).map(|probe| self.level(probe, whole, 0)).collect();
         while stretches.len() > 1 {
             let differences = stretches
                 .windows(2)
@@ -122,21 +125,41 @@ impl Probes {
                 _ => break,
             }
         }
+        for at in 1..stretches.len() {
+            let both = stretches[at - 1].start..stretches[at].end;
+            let cut = best_cut(&levels, both, stretches[at].start);
+            (stretches[at - 1].end, stretches[at].start) = (cut, cut);
+        }
         stretches
     }
 
-    /// How far the values of a probe are above those of a fit to all: the mean of the logarithms,
+    /// How far the values of a probe are above those of a stretch's fit: the mean of the logarithms,
     /// which does not depend on how many distances it has.
-    fn level(&self, probe: usize, whole: &Model) -> f64 {
+    pub(super) fn level(&self, probe: usize, model: &Model, stretch: usize) -> f64 {
         let (mut sum, mut count) = (0.0, 0.0);
         for (&k, [value, weight]) in self.distances.iter().zip(&self.sums[probe]) {
             if k > 0.0 && *weight > 0.0 {
-                sum += libm::log((value / weight).max(1e-30) / whole.variance(0, k).max(1e-30));
+                sum +=
+                    libm::log((value / weight).max(1e-30) / model.variance(stretch, k).max(1e-30));
                 count += 1.0;
             }
         }
         if count > 0.0 { sum / count } else { 0.0 }
     }
+}
+
+/// Where to cut so that the values on each side are nearest to their mean, by least squares; at least
+/// [`LEAST_PROBES`] remain on each. `cut` if nowhere else is better.
+fn best_cut(levels: &[f64], both: Range<usize>, cut: usize) -> usize {
+    // The squares about the means are least where the means are farthest apart, by their weights.
+    let apart = |cut: usize| {
+        let sum = |part: &[f64]| part.iter().fold(0.0, |sum, value| sum + value);
+        let (left, right) = (&levels[both.start..cut], &levels[cut..both.end]);
+        let squared = |part: &[f64]| sum(part) * sum(part) / part.len() as f64;
+        squared(left) + squared(right)
+    };
+    let cuts = both.start + LEAST_PROBES..=both.end - LEAST_PROBES;
+    cuts.fold(cut, |best, cut| if apart(cut) > apart(best) { cut } else { best })
 }
 
 /// Welch's t of two columns, as a part of what it would be by chance in 1 of 100 cases.

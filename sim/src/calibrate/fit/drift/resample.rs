@@ -15,15 +15,19 @@ pub(super) struct Intervals {
     pub(super) sigma0: Parameter,
     pub(super) p: Parameter,
     pub(super) a: Vec<Parameter>,
+    /// The correlation of each logarithm of `a` with `p`.
+    pub(super) a_with_p: Vec<f64>,
 }
 
 /// Draws probes with replacement, those of each stretch from itself, and fits again, so many times.
-/// The draws depend on nothing but the numbers of probes.
-/// From the resamples' values, about the estimate.
+/// The draws depend on nothing but the numbers of probes. Neighbours are alike: `block` of them are
+/// drawn together (circular block bootstrap: Politis and Romano, *Exploring the limits of bootstrap*,
+/// 1992).
 pub(super) fn intervals(
     probes: &Probes,
     stretches: &[Range<usize>],
     fitted: &Model,
+    block: usize,
     resamples: u64,
 ) -> Intervals {
     let key = Key::new(0, Digest::of(b"lag probes"), 0);
@@ -32,7 +36,13 @@ pub(super) fn intervals(
             let mut stream = key.stream(Component::Resample, resample);
             let mut draw = |stretch: &Range<usize>| {
                 let (start, count) = (stretch.start, stretch.len());
-                probes.cells_of((0..count).map(|_| start + stream.below(count as u64) as usize))
+                let mut from = 0;
+                probes.cells_of((0..count).map(|at| {
+                    if at % block == 0 {
+                        from = stream.below(count as u64) as usize;
+                    }
+                    start + (from + at % block) % count
+                }))
             };
             let cells: Vec<_> = stretches.iter().map(&mut draw).collect();
             Model::fit(&cells, Start::From(fitted))
@@ -50,11 +60,31 @@ pub(super) fn intervals(
         let widening = widening(stretch.len() as f64, 1.0);
         shown(of(&|model| libm::log(model.a[at]), widening), fitted.least)
     });
+    let powers: Vec<f64> = models.iter().map(|model| model.p).collect();
+    let a_with_p = (0..stretches.len()).map(|at| {
+        let logs: Vec<f64> = models.iter().map(|model| libm::log(model.a[at])).collect();
+        correlation(&logs, &powers)
+    });
     Intervals {
+        a_with_p: a_with_p.collect(),
         sigma0: sigma0.not_negative(),
         p: Parameter { value: p.value, low: p.low.max(1.0), high: p.high.min(2.0) },
         a: a.collect(),
     }
+}
+
+/// Of two columns; 0 where one of them does not vary.
+fn correlation(left: &[f64], right: &[f64]) -> f64 {
+    let centred = |values: &[f64]| {
+        let mean = values.iter().fold(0.0, |sum, value| sum + value) / values.len() as f64;
+        values.iter().map(|value| value - mean).collect::<Vec<f64>>()
+    };
+    let (left, right) = (centred(left), centred(right));
+    let product = |one: &[f64], other: &[f64]| {
+        one.iter().zip(other).fold(0.0, |sum, (one, other)| sum + one * other)
+    };
+    let spread = libm::sqrt(product(&left, &left) * product(&right, &right));
+    if spread > 0.0 { (product(&left, &right) / spread).clamp(-1.0, 1.0) } else { 0.0 }
 }
 
 /// Out of logarithms; what no value shows is 0.

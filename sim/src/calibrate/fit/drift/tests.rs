@@ -9,8 +9,13 @@ fn truth(floor: f64, a: f64, p: f64, k: u32) -> f64 {
 
 /// Probes every 10 steps without noise; `a` falls to a fifth at step 150.
 fn exact(floor: f64) -> Vec<ProbePoint> {
+    falling(floor, 15)
+}
+
+/// `a` falls at this probe.
+fn falling(floor: f64, at: u32) -> Vec<ProbePoint> {
     let point = |probe: u32, k: u32| {
-        let a = if probe < 15 { 0.01 } else { 0.002 };
+        let a = if probe < at { 0.01 } else { 0.002 };
         ProbePoint {
             step: 10 * probe,
             k,
@@ -30,6 +35,15 @@ fn exact_probes_give_their_law_back() {
     let [window] = found.windows[..] else { panic!("{found:?}") };
     assert_eq!((window.from_step, window.probes, found.probes), (150, 15, 30));
     assert!((window.a.value - 0.002).abs() < 1e-7);
+}
+
+#[test]
+fn a_stretch_begins_where_the_values_change() {
+    for at in 7..=23 {
+        let found = drift(&falling(0.0009, at)).unwrap();
+        let begins: Vec<u32> = found.windows.iter().map(|window| window.from_step).collect();
+        assert_eq!(begins, [10 * at]);
+    }
 }
 
 #[test]
