@@ -6,6 +6,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use headway_shared::config::Diagnostics;
+use headway_sim::import::ImportError;
 use headway_sim::plan::PlanError;
 use headway_sim::sweep::Misfit;
 use headway_sim::tune::TuneError;
@@ -55,6 +56,25 @@ impl Failure {
             "{}: cannot be written: {error}\nhelp: choose another folder with --out DIR",
             folder.display()
         ))
+    }
+
+    /// What is imported is wrong, or the table cannot be written.
+    pub(crate) fn import(
+        file: &Path,
+        error: ImportError,
+        unwritable: impl FnOnce(io::Error) -> Self,
+    ) -> Self {
+        let name = file.display();
+        match error {
+            ImportError::Read(error) => Self::unreadable(file, &error),
+            ImportError::Write(error) => unwritable(error),
+            ImportError::NothingFits => Self::Input(format!(
+                "{name}: {error}\nhelp: take smaller batches, or more GPUs (--tp-size)"
+            )),
+            ImportError::Wrong { line, column, problem } => {
+                Self::Input(format!("{name}:{line}:{column}: {problem}\nhelp: {}", problem.help()))
+            }
+        }
     }
 
     /// Says on stderr what went wrong.

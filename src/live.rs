@@ -1,5 +1,6 @@
 //! A live run.
 
+pub(crate) mod engines;
 #[cfg(feature = "torch")]
 mod playing;
 mod policy;
@@ -15,7 +16,7 @@ use headway_runtime::driver::{self, Parts, Recovery, Status};
 use headway_runtime::engine::ServerKind;
 use headway_runtime::gateway;
 use headway_runtime::judge;
-use headway_runtime::log;
+use headway_runtime::log::{self, Level};
 use headway_runtime::secret::{ADMIN_TOKEN, API_KEY, Secret};
 use headway_runtime::signals::Signals;
 use headway_shared::config::{Config, Live, Settings};
@@ -33,6 +34,20 @@ const LAST_ANSWERS: Duration = Duration::from_secs(5);
 
 /// How long requests may wait for the first replica, before they are told that there is none.
 const FIRST_REPLICA: Duration = Duration::from_secs(5);
+
+/// How much is logged, where no option says it.
+const LOG: &str = "HEADWAY_LOG";
+
+/// How much is logged: as an option says, else as the variable does.
+pub(crate) fn log_level(option: Option<Level>) -> Result<Level, Failure> {
+    match (option, env::var(LOG)) {
+        (Some(level), _) => Ok(level),
+        (None, Err(_)) => Ok(Level::default()),
+        (None, Ok(text)) => text.parse().map_err(|help| {
+            Failure::input(format!("the variable {LOG} is no level\nhelp: {help}"))
+        }),
+    }
+}
 
 /// Runs until the run ends, or is told to by SIGTERM or SIGINT.
 pub(crate) async fn run(args: &Args, live: Live) -> Result<(), Failure> {
@@ -145,7 +160,7 @@ impl Host {
     /// What the configuration names; the command has refused what there is not.
     async fn of(config: &Config, settings: &Settings) -> Result<Self, Failure> {
         #[cfg(feature = "torch")]
-        if config.policy_serving.engine == crate::commands::run::TCH {
+        if config.policy_serving.engine == engines::TCH {
             return Ok(Self::Inside);
         }
         let kind = ServerKind::of(&config.policy_serving.engine);

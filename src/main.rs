@@ -2,11 +2,14 @@
 
 mod checks;
 mod commands;
+mod described;
 mod failure;
 mod headline;
+mod kept_sweep;
 #[cfg(feature = "live")]
 mod live;
 mod look_back;
+mod measured;
 mod options;
 mod outcome;
 mod page;
@@ -15,11 +18,16 @@ mod promotion;
 mod repeat;
 mod schemas;
 mod shards;
+mod sides;
 mod source;
 mod starter;
 mod steps;
 mod terminal;
 mod timeline;
+mod values;
+mod verify;
+mod whole_file;
+mod workloads;
 
 use std::panic;
 use std::process::ExitCode;

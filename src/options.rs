@@ -4,10 +4,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use clap::ValueEnum;
-use headway_shared::config::{Diagnostic, Findings, Layers, Origin, Sources, Syntax, Table};
+use headway_shared::config::{Layers, Table};
 #[cfg(feature = "live")]
 use headway_shared::config::{Live, load_live};
-use headway_sim::plan::constraint::Constraint;
 use headway_sim::scenario::Scenario;
 use headway_sim::sweep::journal::Asked;
 
@@ -35,12 +34,23 @@ pub(crate) struct Overrides {
 impl Overrides {
     /// As a command has them, with more to set.
     pub(crate) fn words(&self, more: &[String]) -> Vec<String> {
+        self.each(more).map(|(option, value)| format!("{option} {}", quoted(&value))).collect()
+    }
+
+    /// As a file keeps them: no shell reads them.
+    pub(crate) fn given(&self) -> Vec<String> {
+        self.each(&[]).map(|(option, value)| format!("{option} {value}")).collect()
+    }
+
+    fn each<'a>(
+        &'a self,
+        more: &'a [String],
+    ) -> impl Iterator<Item = (&'static str, String)> + 'a {
         let Self { set, config, seed } = self;
         let config = config.iter().map(|path| ("--config", path.display().to_string()));
         let set = set.iter().chain(more).map(|set| ("--set", set.clone()));
         let seed = seed.iter().map(|seed| ("--seed", seed.to_string()));
-        let all = config.chain(set).chain(seed);
-        all.map(|(option, value)| format!("{option} {}", quoted(&value))).collect()
+        config.chain(set).chain(seed)
     }
 }
 
@@ -51,6 +61,13 @@ impl From<&Asked> for Overrides {
             config: asked.config.iter().map(PathBuf::from).collect(),
             seed: asked.seed,
         }
+    }
+}
+
+impl From<&Overrides> for Asked {
+    fn from(Overrides { set, config, seed }: &Overrides) -> Self {
+        let config = config.iter().map(|path| path.display().to_string()).collect();
+        Self { set: set.clone(), config, seed: *seed, ..Self::default() }
     }
 }
 
@@ -144,39 +161,31 @@ pub(crate) fn load(path: &Path, overrides: &Overrides, more: &[String]) -> Resul
 
 /// The same of a scenario whose text is at hand; paths in it start from `base`.
 pub(crate) fn lay_over(
-    mut layers: Layers,
+    layers: Layers,
     base: &Path,
     overrides: &Overrides,
     more: &[String],
 ) -> Result<Loaded, Failure> {
-    for config in &overrides.config {
-        let (name, text) = (config.display().to_string(), read(config)?);
-        let is_json = config.extension().is_some_and(|extension| extension == "json");
-        layers = if is_json { layers.json(name, text) } else { layers.toml(name, text) };
-    }
+    let layers = over(layers, &overrides.config)?;
     let seed = overrides.seed.map(|seed| format!("scenario.seed={seed}"));
-    layers = overrides.set.iter().chain(more).chain(&seed).fold(layers, Layers::set);
+    let layers = overrides.set.iter().chain(more).chain(&seed).fold(layers, Layers::set);
     let tree = layers.merge()?.root;
     let (scenario, _) = Scenario::load(&layers, base)?;
     Ok(Loaded { scenario, tree })
 }
 
-/// Reads what is given with `--constraint`.
-pub(crate) fn constraints(texts: &[String]) -> Result<Vec<Constraint>, Failure> {
-    let (mut sources, findings) = (Sources::default(), Findings::default());
-    let mut constraints = Vec::new();
-    for text in texts {
-        let source = sources.add(Syntax::Set, "--constraint", text);
-        match Constraint::parse(text) {
-            Ok(constraint) => constraints.push(constraint),
-            Err(error) => {
-                let origin = Origin { source, start: 0, end: text.len() };
-                findings.push(Diagnostic::error(origin, error.to_string()).help(error.help()));
-            }
-        }
+/// Lays files over others: `settings.json` and its like, else TOML.
+pub(crate) fn over(mut layers: Layers, files: &[PathBuf]) -> Result<Layers, Failure> {
+    for file in files {
+        let (name, text) = (file.display().to_string(), read(file)?);
+        layers = if is_json(file) { layers.json(name, text) } else { layers.toml(name, text) };
     }
-    findings.finish(sources)?;
-    Ok(constraints)
+    Ok(layers)
+}
+
+/// Whether a file is JSON, by its name.
+pub(crate) fn is_json(path: &Path) -> bool {
+    path.extension().is_some_and(|extension| extension == "json")
 }
 
 /// Reads a file of text.

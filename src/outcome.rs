@@ -4,6 +4,7 @@ use std::io;
 use std::path::Path;
 
 use headway_shared::config::{Diagnostic, Diagnostics};
+use headway_sim::calibrate::Calibrated;
 use headway_sim::plan::Planning;
 use headway_sim::plan::results::PlanResults;
 use headway_sim::report::about::About;
@@ -14,13 +15,20 @@ use headway_sim::report::plot::{self, Picture};
 use headway_sim::report::results::{Kind, Results};
 use headway_sim::sweep::{Outline, Plan, Planned, Trouble};
 use headway_sim::tournament::results::TournamentResults;
+use headway_sim::tune::Tuning;
 use headway_sim::tune::results::TuneResults;
-use headway_sim::validate::Validation;
+use headway_sim::validate::{Compared, Validation};
 
 use crate::failure::Failure;
 use crate::headline;
 use crate::options::{Format, Overrides};
 use crate::terminal::{self, quoted};
+use crate::whole_file::WholeFile;
+
+/// A folder for what a command writes.
+pub(crate) fn folder(to: &Path) -> Result<Folder, Failure> {
+    Folder::open(to).map_err(|error| Failure::unwritable(to, &error))
+}
 
 /// Shows on stderr what is suspicious about the points of a plan: once what several of them have.
 pub(crate) fn warn(plan: &Plan) {
@@ -94,37 +102,23 @@ pub(crate) fn save(
     results.meta.plots = pictures.iter().map(|picture| picture.name.clone()).collect();
     results.meta.about.get_or_insert_default().command = command;
     folder.replaces(Results::own_files(to));
-    let unwritable = |error: io::Error| Failure::unwritable(to, &error);
     let page = html::of_results(results, &pictures);
-    folder.write(html::FILE, page.as_bytes()).map_err(unwritable)?;
-    for picture in &pictures {
-        stage(&mut folder, picture).map_err(unwritable)?;
-    }
-    for (name, bytes) in results.files().map_err(unwritable)? {
-        folder.write(&name, &bytes).map_err(unwritable)?;
-    }
-    commit(folder, to)
+    save_all(folder, to, Some(page), &pictures, results.files())
 }
 
 /// Stages the table and plots of a validation and puts them in their places; says in words where.
 pub(crate) fn save_validation(
-    mut folder: Folder,
+    folder: Folder,
     to: &Path,
     validation: &Validation,
     about: &About,
 ) -> Result<String, Failure> {
-    let unwritable = |error: io::Error| Failure::unwritable(to, &error);
     let pictures = plot::draw_validation(validation).map_err(Failure::broken)?;
     let page = html::of_validation(validation, about, &pictures);
-    folder.write(html::FILE, page.as_bytes()).map_err(unwritable)?;
-    for picture in &pictures {
-        stage(&mut folder, picture).map_err(unwritable)?;
-    }
     let table = validation.csv().to_bytes().map_err(Failure::broken)?;
-    folder.write("validation.csv", &table).map_err(unwritable)?;
-    let document = format!("{:#}\n", validation.document());
-    folder.write("validation.json", document.as_bytes()).map_err(unwritable)?;
-    commit(folder, to)
+    let document = format!("{:#}\n", validation.document()).into_bytes();
+    let files = vec![("validation.csv".into(), table), ("validation.json".into(), document)];
+    save_all(folder, to, Some(page), &pictures, Ok(files))
 }
 
 /// Stages the tables and plots of a plan and puts them in their places; says in words where.
@@ -176,26 +170,58 @@ pub(crate) fn save_tune(
     results: &TuneResults,
     tuned: Option<String>,
 ) -> Result<String, Failure> {
-    let unwritable = |error: io::Error| Failure::unwritable(to, &error);
     let pictures = plot::draw_tune(results).map_err(Failure::broken)?;
     let page = html::of_tune(results, &pictures);
-    folder.write(html::FILE, page.as_bytes()).map_err(unwritable)?;
-    for picture in &pictures {
-        stage(&mut folder, picture).map_err(unwritable)?;
-    }
     folder.replaces(vec![TuneResults::TUNED.into()]);
-    if let Some(text) = tuned {
-        folder.write(TuneResults::TUNED, text.as_bytes()).map_err(unwritable)?;
-    }
-    for (name, bytes) in results.files().map_err(unwritable)? {
-        folder.write(&name, &bytes).map_err(unwritable)?;
-    }
-    commit(folder, to)
+    let tuned = tuned.map(|text| (TuneResults::TUNED.to_owned(), text.into_bytes()));
+    let files = results.files().map(|files| tuned.into_iter().chain(files).collect());
+    save_all(folder, to, Some(page), &pictures, files)
 }
 
-/// Says on stderr what is suspicious about a tuned configuration.
-pub(crate) fn warn_of_tune(chosen: &Planned) {
-    warn_of(std::slice::from_ref(chosen));
+/// Stages a calibrated scenario and the columns it reads, and puts them in their places; says in words
+/// where.
+pub(crate) fn save_calibrated(file: &Path, found: &Calibrated) -> Result<String, Failure> {
+    let file = WholeFile { path: file, option: "--out", example: "scenario.toml" };
+    let unwritable = |error: io::Error| file.unwritable(&error);
+    let (mut folder, name) = file.stage()?;
+    for (column, bytes) in &found.files {
+        folder.write(column, bytes).map_err(unwritable)?;
+    }
+    folder.write(&name, found.scenario.as_bytes()).map_err(unwritable)?;
+    commit(folder, file.folder())
+}
+
+/// Stages the table of a comparison and puts it in its place; says in words where.
+pub(crate) fn save_comparison(to: &Path, csv: &str) -> Result<String, Failure> {
+    let files = vec![("compare.csv".into(), csv.into())];
+    save_all(folder(to)?, to, None, &[], Ok(files))
+}
+
+/// Says on stderr what is suspicious about the configuration that was chosen.
+pub(crate) fn warn_of_tune(tuning: &Tuning) {
+    if let Some(chosen) = tuning.chosen {
+        warn_of(std::slice::from_ref(&tuning.candidates[chosen].planned));
+    }
+}
+
+/// Says on stderr what else is to be known of a comparison with runs.
+pub(crate) fn warn_of_validation(validation: &Validation, scenario: &Path) {
+    if validation.uncertain == 0 {
+        terminal::note(&format!(
+            "warning: {} has no [calibration]: the intervals hold chance alone, and nothing of what \
+             is unknown of its numbers",
+            scenario.display()
+        ));
+    }
+    for Compared { name, notes, failed, .. } in &validation.runs {
+        for note in notes {
+            terminal::note(&format!("warning: {name}: {note}"));
+        }
+        if let Some((what, count)) = failed {
+            let of = validation.replications;
+            terminal::note(&format!("error: {name}: {count} of {of} simulations are none: {what}"));
+        }
+    }
 }
 
 /// Says on stderr which layouts were left out of a plan and why, what is suspicious about the

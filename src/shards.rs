@@ -1,13 +1,19 @@
-//! Which shard of a sweep is meant, and the commands that make one.
+//! Which shard of a sweep is meant, the commands that make one, and what is amiss with several.
 
+use std::collections::BTreeMap;
 use std::env;
+use std::path::Path;
 
-use headway_sim::sweep::journal::Asked;
+use headway_sim::report::folder::Folder;
+use headway_sim::sweep::Contribution;
+use headway_sim::sweep::journal::{Asked, Header, JournalError};
+use headway_sim::sweep::merge::MergeError;
 use headway_sim::sweep::shard::Shard;
 
 use crate::failure::Failure;
 use crate::options::Overrides;
-use crate::terminal::quoted;
+use crate::outcome;
+use crate::terminal::{self, quoted};
 
 /// How many shards there are, where neither the command nor the cluster says it.
 const SHARDS: &str = "HEADWAY_SHARDS";
@@ -15,6 +21,9 @@ const SHARDS: &str = "HEADWAY_SHARDS";
 const INDEX: &str = "JOB_COMPLETION_INDEX";
 /// The number of a task of a Slurm array, from any number.
 const TASK: &str = "SLURM_ARRAY_TASK_ID";
+
+/// Commands that a message lists at most.
+const MOST_COMMANDS: usize = 4;
 
 /// Reads `--shard`.
 ///
@@ -117,4 +126,86 @@ pub(crate) fn command(asked: &Asked, more: &[String]) -> String {
     words.extend(replications.iter().map(|number| format!("--replications {number}")));
     words.extend_from_slice(more);
     words.join(" ")
+}
+
+/// Puts a shard that is done in its place. Whatever went wrong in its runs, it is whole, and nobody
+/// need run it again: whether the sweep is sound is for `headway merge` to say.
+pub(crate) fn deal(
+    folder: Folder,
+    to: &Path,
+    header: &Header,
+    runs: &BTreeMap<usize, Contribution>,
+) -> Result<(), Failure> {
+    let Header { shard, outline, asked, .. } = header;
+    let wrote = outcome::commit(folder, to)?;
+    let (done, all) = (runs.len(), outline.runs());
+    terminal::remark(&format!("{wrote}: shard {shard}, {done} of {all} runs"));
+    let (trouble, scenario) = (outline.trouble(runs), Path::new(&asked.scenario));
+    let _ = outcome::judge(&trouble, outline, scenario, &asked.into());
+    let all = quoted(&to.parent().unwrap_or(to).display().to_string());
+    terminal::remark(&format!("to join it with the others: headway merge {all}"));
+    Ok(())
+}
+
+/// Why the shards cannot be joined, and what to do.
+pub(crate) fn refused(error: &MergeError) -> Failure {
+    let help = match error {
+        MergeError::Io { .. } => "name folders that exist and that you may read".to_owned(),
+        MergeError::WholeResult { .. } => {
+            "it needs no merge: leave it out, or name the folders of `headway sweep --shard`"
+                .to_owned()
+        }
+        MergeError::NoShard(_) => "name the folders that `headway sweep --shard` wrote".to_owned(),
+        MergeError::Unfinished { at_work: true, .. } => "wait until it is done".to_owned(),
+        MergeError::Unfinished { folder, header, .. } => {
+            format!("finish it: {}", again(header, header.shard, folder))
+        }
+        MergeError::Unreadable { path, header: Some(header), .. } => {
+            let folder = path.parent().unwrap_or(path);
+            format!("run again what is lost: {}", again(header, header.shard, folder))
+        }
+        MergeError::Unreadable { error: JournalError::OtherBuild { .. }, .. } => {
+            "join the shards with the build that ran them, or run all of them with this one"
+                .to_owned()
+        }
+        MergeError::Unreadable { .. } => "run the shard again".to_owned(),
+        MergeError::OtherSweep { .. } => {
+            "join shards of one sweep: the same scenario, --over, --set, --config, --replications \
+             and --seed"
+                .to_owned()
+        }
+        MergeError::OtherDivision { .. } => {
+            "join shards of one division, each K of the same N".to_owned()
+        }
+        MergeError::Twice { .. } => "name each shard once".to_owned(),
+        MergeError::Missing { missing, header, folder } => {
+            let one = |number: &u32| {
+                let shard = Shard::new((*number).into(), header.shard.of().into()).ok()?;
+                let sibling = folder.with_file_name(shard.folder());
+                Some(format!("\n  {}", again(header, shard, &sibling)))
+            };
+            let shown: String = missing.iter().take(MOST_COMMANDS).filter_map(one).collect();
+            let more = missing.len().saturating_sub(MOST_COMMANDS);
+            let rest =
+                if more > 0 { format!("\n  and so on with {more} more") } else { String::new() };
+            format!("run what is missing:{shown}{rest}")
+        }
+    };
+    Failure::input(format!("{error}\nhelp: {help}"))
+}
+
+/// The command that does in `folder` what is left to do of a shard.
+fn again(header: &Header, shard: Shard, folder: &Path) -> String {
+    let is_named = folder.file_name().is_some_and(|name| *name == *shard.folder());
+    let parent = folder.parent().filter(|parent| *parent != Path::new(""));
+    let out = match is_named {
+        true => parent.unwrap_or(Path::new(".")),
+        false => folder,
+    };
+    let out = format!("--out {}", quoted(&out.display().to_string()));
+    let resume = "--resume".to_owned();
+    match is_named || shard != Shard::WHOLE {
+        true => command(&header.asked, &[format!("--shard {shard}"), resume, out]),
+        false => command(&header.asked, &[resume, out]),
+    }
 }

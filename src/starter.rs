@@ -1,16 +1,22 @@
 //! What `headway init` writes.
 
-pub(crate) mod ask;
+mod answers;
+mod ask;
 mod scenario;
 
+use std::path::Path;
+
 use headway_shared::config::keys::commented_toml;
-use headway_shared::config::{Config, Correction, JudgeNeeds, Layers, load_live};
+use headway_shared::config::{Config, Correction, JudgeNeeds, Layers, load_guarded, load_live};
 use headway_shared::rule::Rule;
 use serde_json::{Value, json};
 
-pub(crate) use scenario::{in_sessions, scenario};
+pub(crate) use answers::Answers;
+pub(crate) use ask::Asker;
+use scenario::{in_sessions, scenario};
 
 use crate::failure::Failure;
+use crate::{options, outcome, schemas, terminal};
 
 /// Who asks the policy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
@@ -87,11 +93,14 @@ const GIVEN: [&str; 19] = [
     "queue.drop_policy",
 ];
 
-/// The three files, each with its name.
+/// A file to write: its name, and its text.
+type File = (&'static str, String);
+
+/// The three files.
 ///
 /// # Errors
 /// What was wished for is no configuration.
-pub(crate) fn files(wish: &Wish, name: &str) -> Result<Vec<(&'static str, String)>, Failure> {
+pub(crate) fn files(wish: &Wish, name: &str) -> Result<Vec<File>, Failure> {
     let config = config(wish);
     let mut given = GIVEN.to_vec();
     if wish.endpoint.is_none() {
@@ -105,6 +114,40 @@ pub(crate) fn files(wish: &Wish, name: &str) -> Result<Vec<(&'static str, String
     let scenario = scenario(&config, name, in_sessions);
     Ok(vec![("config.toml", toml), ("settings.json", settings), ("scenario.toml", scenario)])
 }
+
+/// The scenario of a configuration that is there.
+pub(crate) fn files_from(config: &Path, name: &str) -> Result<Vec<File>, Failure> {
+    let layers = Layers::new().toml(config.display().to_string(), options::read(config)?);
+    let (config, _, warnings) = load_guarded(&layers, true)?;
+    terminal::diagnose(&warnings);
+    Ok(vec![("scenario.toml", scenario(&config, name, in_sessions(&config)))])
+}
+
+/// Writes files and their schemas into a folder; says in words where. What is there is replaced by
+/// `force` alone: a user may have written it.
+pub(crate) fn write(dir: &Path, mut files: Vec<File>, force: bool) -> Result<String, Failure> {
+    let paths = files.iter().map(|(name, _)| dir.join(name));
+    let there = paths.filter(|path| path.exists() && !force);
+    let there: Vec<String> = there.map(|path| path.display().to_string()).collect();
+    match there.as_slice() {
+        [] => {}
+        [one] => return Err(Failure::input(format!("{one}: is there already\nhelp: {AGAIN}"))),
+        several => {
+            let several = several.join(", ");
+            return Err(Failure::input(format!("{several}: are there already\nhelp: {AGAIN}")));
+        }
+    }
+    let schemas: Vec<File> = schemas::beside(files.iter().map(|(name, _)| *name)).collect();
+    files.extend(schemas);
+    let mut folder = outcome::folder(dir)?;
+    for (name, text) in &files {
+        folder.write(name, text.as_bytes()).map_err(|error| Failure::unwritable(dir, &error))?;
+    }
+    outcome::commit(folder, dir)
+}
+
+const AGAIN: &str = "name another folder, or replace them with --force; `--from config.toml` writes the \
+                     scenario of a configuration that is there";
 
 /// The top of `config.toml`.
 const CONFIG: &str = "\

@@ -7,15 +7,15 @@ use std::path::{Path, PathBuf};
 use headway_shared::action::Action;
 use headway_shared::core::Scheduler;
 use headway_shared::input::Input;
-use headway_shared::replay::Witness;
-use headway_shared::time::Time;
+use headway_shared::replay::{Witness, travel};
+use headway_shared::time::{Span, Time};
 use headway_shared::timeline::{Counter, Sink, Slice, Tracer};
 use headway_sim::report::folder::Folder;
 use headway_sim::report::gantt::Gantt;
 use headway_sim::report::perfetto::Perfetto;
 
 use crate::failure::Failure;
-use crate::terminal;
+use crate::{source, terminal};
 
 /// What is wanted of the timeline of a run.
 #[derive(clap::Args, Clone)]
@@ -32,6 +32,23 @@ impl Options {
     /// Whether any is.
     pub(crate) fn is_wanted(&self) -> bool {
         self.trace.is_some() || self.timeline
+    }
+
+    /// Goes through a recorded run for its timeline, up to an instant or to its end; gives it as text,
+    /// empty where none is wanted.
+    ///
+    /// # Errors
+    /// The record cannot be read, or the trace not be written.
+    pub(crate) fn of_record(&self, record: &Path, until: Option<Span>) -> Result<String, Failure> {
+        if !self.is_wanted() {
+            return Ok(String::new());
+        }
+        let run = source::open_any(record)?;
+        let wrong = |error| source::wrong(record, &error);
+        let mut timeline = self.begin(&run.core().map_err(wrong)?)?;
+        let until = until.map(|until| Time::ZERO + until);
+        travel(run.as_ref(), until, &mut [&mut timeline]).map_err(wrong)?;
+        timeline.finish()
     }
 
     /// Begins a timeline of a run at `core`.

@@ -40,6 +40,7 @@ mod all {
     mod import;
     mod init;
     mod killed;
+    mod layout;
     mod live_files;
     mod live_results;
     mod live_run;

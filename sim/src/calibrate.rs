@@ -28,6 +28,7 @@ mod write;
 use headway_shared::config::Config;
 use headway_shared::time::{Span, Time};
 
+use crate::scenario::is_name_letter;
 use column::Latency;
 use estimate::{Estimates, Item};
 use measured::Measured;
@@ -73,6 +74,15 @@ pub struct Options {
     pub clients: Choice,
     /// Columns, each instead of what the record says of it.
     pub columns: Vec<Measurements>,
+}
+
+/// What a scenario is called that is fitted to the record of a file: its stem, in the letters of such
+/// names.
+#[must_use]
+pub fn name_of(stem: &str) -> String {
+    let letters = stem.to_lowercase();
+    let letters = letters.chars().map(|letter| if is_name_letter(letter) { letter } else { '-' });
+    format!("{}-calibrated", letters.collect::<String>().trim_matches('-'))
 }
 
 /// Why nothing can be fitted to a record.

@@ -59,6 +59,10 @@ pub struct Task<'a> {
     pub jobs: usize,
 }
 
+/// Replications to begin with where nobody says how many: with fewer, almost everything is as good as
+/// everything else, and the least stale of it is slow.
+pub const FEW_REPLICATIONS: u32 = 8;
+
 /// Why nothing was tuned.
 #[derive(Debug, thiserror::Error)]
 pub enum TuneError {

@@ -1,5 +1,6 @@
 //! Scenarios beside their goldens.
 
+use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -17,6 +18,28 @@ use crate::failure::Failure;
 use crate::options;
 use crate::progress::Bar;
 use crate::terminal::{self, quoted};
+
+/// Where scenarios are looked for if none is named.
+const SCENARIOS: &str = "scenarios";
+
+/// The scenarios that are checked if none is named.
+pub(crate) fn all() -> Result<Vec<PathBuf>, Failure> {
+    let entries = fs::read_dir(SCENARIOS).map_err(|error| {
+        let help = "name scenarios or records, or run it where that folder is";
+        Failure::input(format!("{SCENARIOS}: cannot be read: {error}\nhelp: {help}"))
+    })?;
+    let paths = entries.filter_map(|entry| Some(entry.ok()?.path()));
+    let mut paths: Vec<PathBuf> =
+        paths.filter(|path| path.extension().is_some_and(|it| it == "toml")).collect();
+    paths.sort();
+    match paths.is_empty() {
+        true => {
+            let help = "name scenarios or records";
+            Err(Failure::input(format!("{SCENARIOS}: holds no scenario\nhelp: {help}")))
+        }
+        false => Ok(paths),
+    }
+}
 
 /// Checks scenarios, and accepts what they do if that is asked for.
 pub(crate) fn check(paths: &[&PathBuf], args: &Args) -> Result<Vec<Checked>, Failure> {
@@ -198,7 +221,7 @@ fn save(results: &Path, blessed: &[&Blessed]) -> io::Result<()> {
 
 /// Says of which goldens there is no scenario any more.
 pub(crate) fn name_orphans(results: &Path, checked: &[Checked]) {
-    let Ok(entries) = std::fs::read_dir(results) else { return };
+    let Ok(entries) = fs::read_dir(results) else { return };
     let names = entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
     let mut orphans: Vec<String> = names
         .filter(|name| {

@@ -1,20 +1,12 @@
 //! `headway check`
 
-use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
-use clap::ValueEnum;
-use headway_sim::check::{github, junit};
-use headway_sim::report::folder::Folder;
-use serde_json::{Value, json};
-
-use crate::checks::{Checked, records, scenarios};
+use crate::checks::{self, Format, records, scenarios};
 use crate::failure::Failure;
 use crate::options::Overrides;
 use crate::terminal;
-
-/// Where scenarios are looked for if none is named.
-const SCENARIOS: &str = "scenarios";
+use crate::values::share;
 
 /// Check scenarios against what was accepted of them, and records for what must hold
 ///
@@ -59,21 +51,10 @@ pub(crate) struct Args {
     pub(crate) overrides: Overrides,
 }
 
-/// How a check is reported.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Format {
-    /// Lines, to read
-    Table,
-    /// One JSON document
-    Json,
-    /// The same lines, and annotations of a GitHub workflow
-    Github,
-}
-
 /// Runs the command.
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     let targets = match args.targets.is_empty() {
-        true => all_scenarios()?,
+        true => scenarios::all()?,
         false => args.targets.clone(),
     };
     let is_scenario = |path: &&PathBuf| path.extension().is_some_and(|it| it == "toml");
@@ -85,74 +66,10 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     for record in other {
         checked.push(records::check(record)?);
     }
-    report(args, &checked, toml.len())?;
+    if let Some(file) = &args.junit {
+        checks::save_junit(file, &checked)?;
+    }
+    terminal::data(&checks::report(&checked, args.format, toml.len() > 1))?;
     let good = checked.iter().all(|checked| checked.case.passed);
     if good { Ok(()) } else { Err(Failure::Negative) }
-}
-
-fn report(args: &Args, checked: &[Checked], scenarios: usize) -> Result<(), Failure> {
-    let cases: Vec<_> = checked.iter().map(|checked| checked.case.clone()).collect();
-    if let Some(file) = &args.junit {
-        write(file, junit(&cases).as_bytes())?;
-    }
-    let mut text = match args.format {
-        Format::Json => {
-            let documents: Vec<&Value> = checked.iter().map(|checked| &checked.document).collect();
-            format!("{:#}\n", json!({ "kind": "check", "cases": documents }))
-        }
-        Format::Table | Format::Github => {
-            checked.iter().map(|checked| checked.shown.as_str()).collect()
-        }
-    };
-    let failed = cases.iter().filter(|case| !case.passed).count();
-    if args.format != Format::Json && scenarios > 1 {
-        let (good, count) = (cases.len() - failed, cases.len());
-        text += &format!("{good} of {count} as they should be\n");
-    }
-    if args.format == Format::Github {
-        text += &github(&cases);
-    }
-    terminal::data(&text)
-}
-
-/// Writes a file whole or not at all.
-fn write(file: &Path, bytes: &[u8]) -> Result<(), Failure> {
-    let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty());
-    let name = file.file_name().unwrap_or_default().to_string_lossy();
-    let mut staged = Folder::open(folder.unwrap_or(Path::new(".")));
-    let written = staged.as_mut().map_or(Ok(()), |staged| staged.write(&name, bytes));
-    let written = staged.and_then(|staged| written.and_then(|()| staged.commit()));
-    written.map_err(|error| {
-        let help = "name another file with --junit FILE";
-        Failure::input(format!("{}: cannot be written: {error}\nhelp: {help}", file.display()))
-    })
-}
-
-fn all_scenarios() -> Result<Vec<PathBuf>, Failure> {
-    let entries = fs::read_dir(SCENARIOS).map_err(|error| {
-        let help = "name scenarios or records, or run it where that folder is";
-        Failure::input(format!("{SCENARIOS}: cannot be read: {error}\nhelp: {help}"))
-    })?;
-    let paths = entries.filter_map(|entry| Some(entry.ok()?.path()));
-    let mut paths: Vec<PathBuf> =
-        paths.filter(|path| path.extension().is_some_and(|it| it == "toml")).collect();
-    paths.sort();
-    match paths.is_empty() {
-        true => {
-            let help = "name scenarios or records";
-            Err(Failure::input(format!("{SCENARIOS}: holds no scenario\nhelp: {help}")))
-        }
-        false => Ok(paths),
-    }
-}
-
-fn share(text: &str) -> Result<f64, String> {
-    let parsed = match text.strip_suffix('%') {
-        Some(percent) => percent.trim().parse::<f64>().map(|percent| percent / 100.0),
-        None => text.parse::<f64>(),
-    };
-    match parsed {
-        Ok(share) if (0.0..=1.0).contains(&share) => Ok(share),
-        _ => Err("write a share such as 0.02 or 2%, from 0 to 1".to_owned()),
-    }
 }

@@ -12,10 +12,10 @@ use std::path::{Path, PathBuf};
 
 use clap::Subcommand;
 use headway_sim::import::{ImportError, System};
-use headway_sim::report::folder::Folder;
 
 use crate::failure::Failure;
 use crate::terminal;
+use crate::whole_file::WholeFile;
 
 /// Turn another system's trace, logs or predictions into a table that a scenario uses
 #[derive(clap::Args)]
@@ -70,22 +70,18 @@ impl Output {
         import: impl FnOnce(&mut dyn Write) -> Result<String, ImportError>,
     ) -> Result<(), Failure> {
         let Some(out) = &self.out else {
-            let said = import(&mut BufWriter::new(io::stdout().lock()))
-                .map_err(|error| failure(file, error, |error| terminal::unwritten(&error)))?;
+            let said = import(&mut BufWriter::new(io::stdout().lock())).map_err(|error| {
+                Failure::import(file, error, |error| terminal::unwritten(&error))
+            })?;
             terminal::remark(&said);
             return Ok(());
         };
-        let wrong = |what: &str| Failure::input(format!("{}: {what}", out.display()));
-        let unwritable =
-            |error| wrong(&format!("cannot be written: {error}\nhelp: choose another --out FILE"));
-        let (Some(name), Some(parent)) = (out.file_name(), out.parent()) else {
-            return Err(wrong("names no file\nhelp: write --out table.csv"));
-        };
-        let parent = if parent == Path::new("") { Path::new(".") } else { parent };
-        let mut folder = Folder::open(parent).map_err(unwritable)?;
-        let table = folder.create(&name.to_string_lossy()).map_err(unwritable)?;
-        let said =
-            import(&mut BufWriter::new(table)).map_err(|error| failure(file, error, unwritable))?;
+        let to = WholeFile { path: out, option: "--out", example: "table.csv" };
+        let unwritable = |error| to.unwritable(&error);
+        let (mut folder, name) = to.stage()?;
+        let table = folder.create(&name).map_err(unwritable)?;
+        let said = import(&mut BufWriter::new(table))
+            .map_err(|error| Failure::import(file, error, unwritable))?;
         folder.commit().map_err(unwritable)?;
         terminal::remark(&format!("{said}; wrote {}", out.display()));
         Ok(())
@@ -95,24 +91,4 @@ impl Output {
 fn open(file: &Path) -> Result<BufReader<File>, Failure> {
     let opened = File::open(file).map_err(|error| Failure::unreadable(file, &error))?;
     Ok(BufReader::new(opened))
-}
-
-/// What is wrong with the text, where, and what to do about it.
-fn failure(
-    file: &Path,
-    error: ImportError,
-    unwritable: impl FnOnce(io::Error) -> Failure,
-) -> Failure {
-    let file_name = file.display();
-    match error {
-        ImportError::Read(error) => Failure::unreadable(file, &error),
-        ImportError::Write(error) => unwritable(error),
-        ImportError::NothingFits => Failure::input(format!(
-            "{file_name}: {error}\nhelp: take smaller batches, or more GPUs (--tp-size)"
-        )),
-        ImportError::Wrong { line, column, problem } => Failure::input(format!(
-            "{file_name}:{line}:{column}: {problem}\nhelp: {}",
-            problem.help()
-        )),
-    }
 }

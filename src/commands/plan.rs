@@ -3,14 +3,13 @@
 use std::path::PathBuf;
 
 use headway_sim::plan::results::PlanResults;
-use headway_sim::plan::{Planning, Task, plan};
-use headway_sim::report::folder::Folder;
+use headway_sim::plan::{Task, plan};
 use headway_sim::sweep::over;
 
 use crate::failure::Failure;
 use crate::options::{self, Format, Loaded, Output, Overrides};
 use crate::progress::Bar;
-use crate::{headline, outcome, repeat, terminal};
+use crate::{headline, outcome, repeat, terminal, values};
 
 /// Split GPUs over serving, judge and trainer, and say which loop is the bottleneck.
 #[derive(clap::Args)]
@@ -49,28 +48,26 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
         scenario: &scenario,
         gpus: args.gpus,
         axes: &axes,
-        constraints: &options::constraints(&args.constraint)?,
+        constraints: &values::constraints(&args.constraint)?,
         replications: args.replications.unwrap_or(scenario.replications.max(2)),
         exhaustive: args.exhaustive,
         jobs: args.output.threads(),
     };
-    let bar = Bar::new(0);
-    let planning = plan(&task, &bar)?;
-    drop(bar);
+    let planning = plan(&task, &Bar::new(0))?;
     let mut results = PlanResults::of(&planning, &task);
     results.meta.about.get_or_insert_default().command = command(args);
 
     let to = args.output.folder(&format!("{}/plan-{}", scenario.name, args.gpus));
-    let unwritable = |error| Failure::unwritable(&to, &error);
-    let folder = Folder::open(&to).map_err(unwritable)?;
-    let wrote = outcome::save_plan(folder, &to, &results)?;
+    let wrote = outcome::save_plan(outcome::folder(&to)?, &to, &results)?;
     terminal::data(&match args.output.format {
         Format::Table => headline::plan(&results),
         Format::Json => format!("{:#}\n", results.document().map_err(Failure::broken)?),
         Format::Csv => results.points.to_text().map_err(Failure::broken)?,
     })?;
     terminal::remark(&wrote);
-    judge(&planning)
+    outcome::warn_of_plan(&planning);
+    // That nothing can be chosen is the answer no.
+    if planning.chosen.is_some() { Ok(()) } else { Err(Failure::Negative) }
 }
 
 /// The command that repeats it.
@@ -82,10 +79,4 @@ fn command(args: &Args) -> String {
     words.extend(repeat::overrides(&args.overrides));
     words.extend(args.replications.map(|count| format!("--replications {count}")));
     repeat::command("plan", words)
-}
-
-/// Says what else is to be known of the choice; that there is none is the answer no.
-fn judge(planning: &Planning) -> Result<(), Failure> {
-    outcome::warn_of_plan(planning);
-    if planning.chosen.is_some() { Ok(()) } else { Err(Failure::Negative) }
 }

@@ -1,22 +1,13 @@
 //! `headway run`
 
-use std::env;
 use std::path::PathBuf;
 
-use headway_runtime::engine::ServerKind;
 use headway_runtime::log::{self, Format, Level};
 use headway_runtime::store;
-use headway_shared::config::Live;
 
 use crate::failure::Failure;
-use crate::live;
+use crate::live::{self, engines};
 use crate::options::LiveFiles;
-
-/// The engine of a policy in this process, of the feature `torch`.
-pub(crate) const TCH: &str = "tch";
-
-/// How much is logged, where no option says it.
-const LOG: &str = "HEADWAY_LOG";
 
 /// What a commit survives.
 #[derive(Clone, Copy, Debug, Default, clap::ValueEnum)]
@@ -87,55 +78,10 @@ pub(crate) struct Args {
 
 /// Runs the command.
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
-    let live = load(args)?;
+    let live = args.files.load()?;
+    engines::check(&live.config)?;
     let format = if args.log_json { Format::Json } else { Format::Text };
-    log::start(level(args)?, format);
+    log::start(live::log_level(args.log)?, format);
     let runtime = tokio::runtime::Runtime::new().map_err(Failure::broken)?;
     runtime.block_on(live::run(args, live))
-}
-
-fn level(args: &Args) -> Result<Level, Failure> {
-    match (args.log, env::var(LOG)) {
-        (Some(level), _) => Ok(level),
-        (None, Err(_)) => Ok(Level::default()),
-        (None, Ok(text)) => text.parse().map_err(|help| {
-            Failure::input(format!("the variable {LOG} is no level\nhelp: {help}"))
-        }),
-    }
-}
-
-fn load(args: &Args) -> Result<Live, Failure> {
-    let live = args.files.load()?;
-    let config = &live.config;
-    let (serving, training) = (&config.policy_serving.engine, &config.policy_training.engine);
-    engine("policy_serving", serving, &ServerKind::ALL.map(|(name, _)| name))?;
-    engine("policy_training", training, &["megatron"])?;
-    if serving == TCH && training != TCH {
-        return Err(Failure::input(format!(
-            "policy_serving.engine is \"{TCH}\" and policy_training.engine is \"{training}\": what \
-             serves in this process takes weights from this process alone\nhelp: set \
-             policy_training.engine to \"{TCH}\", too"
-        )));
-    }
-    Ok(live)
-}
-
-/// There is such an engine in this build; `others` are those that every build has.
-fn engine(section: &str, name: &str, others: &[&str]) -> Result<(), Failure> {
-    let has_tch = cfg!(feature = "torch");
-    if others.contains(&name) || (has_tch && name == TCH) {
-        return Ok(());
-    }
-    if name == TCH {
-        return Err(Failure::input(format!(
-            "{section}.engine: engine \"{TCH}\" needs a build with libtorch: run \
-             scripts/libtorch.sh, then cargo build --release --features torch"
-        )));
-    }
-    let all = others.iter().copied().chain(has_tch.then_some(TCH));
-    let all: Vec<String> = all.map(|name| format!("\"{name}\"")).collect();
-    Err(Failure::input(format!(
-        "{section}.engine: there is no engine \"{name}\"\nhelp: there is {}",
-        all.join(", ")
-    )))
 }

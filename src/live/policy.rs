@@ -14,6 +14,7 @@ use headway_runtime::trainer::{self, TrainerLink};
 use headway_shared::config::{Config, Settings};
 use headway_shared::id::ReplicaId;
 
+use super::engines;
 use crate::commands::run::Args;
 use crate::failure::Failure;
 
@@ -77,7 +78,7 @@ fn external(
     settings: &Settings,
     key: Option<&Secret>,
 ) -> Result<Option<Secret>, Failure> {
-    if config.policy_training.engine == crate::commands::run::TCH {
+    if config.policy_training.engine == engines::TCH {
         return Ok(None);
     }
     let token = super::secret(TRAINER_TOKEN).or_else(|| key.cloned());

@@ -7,7 +7,7 @@ use headway_shared::config::{
 };
 
 use crate::report::number;
-use crate::scenario::Case;
+use crate::scenario::{Case, Scenario};
 
 /// More points than this are taken for a slip of the pen.
 pub const MOST_POINTS: usize = 10_000;
@@ -36,6 +36,16 @@ pub struct Axis {
     pub key: String,
     /// Its values.
     pub choices: Vec<Choice>,
+}
+
+/// What a scenario says to sweep, as expressions: its own, else its cases; none where it has neither.
+#[must_use]
+pub fn of(scenario: &Scenario) -> Vec<String> {
+    match (scenario.sweep.is_empty(), scenario.cases.is_empty()) {
+        (false, _) => scenario.sweep.clone(),
+        (true, false) => vec![CASES.into()],
+        (true, true) => Vec::new(),
+    }
 }
 
 /// Reads expressions: `KEY=VALUES`, or `cases` for all named variants. `tree` is the scenario,

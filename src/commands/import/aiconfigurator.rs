@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use headway_sim::import::{Estimates, ImportError, ImportedRates};
 
-use super::{Output, failure, open};
+use super::{Output, open};
 use crate::failure::Failure;
 
 /// What `aiconfigurator cli estimate` printed for a model, GPU and engine, in one file or several,
@@ -24,7 +24,7 @@ pub(super) struct Printed {
 pub(super) fn run(Printed { files, source, output }: &Printed) -> Result<(), Failure> {
     let mut estimates = Estimates::default();
     for file in files {
-        let unread = |error| failure(file, error, Failure::broken);
+        let unread = |error| Failure::import(file, error, Failure::broken);
         estimates.read(open(file)?).map_err(unread)?;
     }
     let Some(last) = files.last() else { return Ok(()) };

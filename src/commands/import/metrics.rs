@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use headway_sim::import::{MetricsLog, MetricsReport, System};
 
-use super::{Output, failure, open};
+use super::{Output, open};
 use crate::failure::Failure;
 
 /// Logs of one run.
@@ -27,7 +27,8 @@ pub(super) fn run(system: System, Logs { files, columns, output }: &Logs) -> Res
     let mut log = MetricsLog::new(system);
     for file in files {
         let name = file.file_name().unwrap_or_default().to_string_lossy();
-        log.read(open(file)?, &name).map_err(|error| failure(file, error, Failure::broken))?;
+        log.read(open(file)?, &name)
+            .map_err(|error| Failure::import(file, error, Failure::broken))?;
     }
     let Some(last) = files.last() else { return Ok(()) };
     output.table(last, |writer| Ok(said(&log.write(&wanted, writer)?)))
