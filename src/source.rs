@@ -1,12 +1,13 @@
 //! Recorded runs, live and simulated, for the commands that read them.
 
+use std::fs::File;
 use std::path::Path;
 
 use headway_shared::config::Config;
 use headway_shared::core::Scheduler;
 use headway_shared::digest::Digest;
 use headway_shared::input::Input;
-use headway_shared::record::RecordedRun;
+use headway_shared::record::{Reader, RecordedRun};
 use headway_shared::source::{Reported, RunSource, SourceError};
 use headway_shared::time::Time;
 
@@ -52,26 +53,37 @@ fn watched(run: impl RunSource + 'static) -> Box<dyn RunSource> {
     }
 }
 
-/// Shows how many of a run's inputs are read.
-struct Watched<R>(R);
-
 /// So many inputs are read between two looks at the clock.
 const STRETCH: u64 = 1 << 12;
 
-impl<R: RunSource> Watched<R> {
-    /// To be called with each input.
-    fn counter(&self) -> impl FnMut() {
-        let all = self.length().unwrap_or(0);
-        let bar = Bar::of(usize::try_from(all).unwrap_or(0), "inputs");
-        let mut read = 0;
-        move || {
-            read += 1;
-            if read % STRETCH == 0 {
-                bar.ended(STRETCH);
-            }
+/// Shows how many of a run's inputs are read, of `all` that there are: to be called with each.
+fn counter(all: Option<u64>) -> impl FnMut() {
+    let bar = Bar::of(all.and_then(|all| all.try_into().ok()).unwrap_or(0), "inputs");
+    let mut read = 0;
+    move || {
+        read += 1;
+        if read % STRETCH == 0 {
+            bar.ended(STRETCH);
         }
     }
 }
+
+/// The same while a record is verified.
+pub(crate) fn counter_of(record: &Path) -> impl FnMut() {
+    // To count them takes time, which is spent for those who look on.
+    counter(if Show::now() == Show::Nothing { None } else { count(record) })
+}
+
+fn count(record: &Path) -> Option<u64> {
+    #[cfg(feature = "live")]
+    if headway_runtime::store::is_database(record).ok()? {
+        return headway_runtime::store::count_verifiable(record).ok();
+    }
+    Some(Reader::open(File::open(record).ok()?).ok()?.count_inputs())
+}
+
+/// Shows how many of a run's inputs are read.
+struct Watched<R>(R);
 
 impl<R: RunSource> RunSource for Watched<R> {
     fn name(&self) -> String {
@@ -87,7 +99,7 @@ impl<R: RunSource> RunSource for Watched<R> {
     }
 
     fn inputs(&self, each: &mut dyn FnMut(Time, &Input)) -> Result<(), SourceError> {
-        let mut count = self.counter();
+        let mut count = counter(self.length());
         self.0.inputs(&mut |at, input| {
             each(at, input);
             count();
@@ -98,7 +110,7 @@ impl<R: RunSource> RunSource for Watched<R> {
         &self,
         each: &mut dyn FnMut(Time, &Input, Option<Digest>),
     ) -> Result<(), SourceError> {
-        let mut count = self.counter();
+        let mut count = counter(self.length());
         self.0.decided(&mut |at, input, actions| {
             each(at, input, actions);
             count();

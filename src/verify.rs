@@ -4,10 +4,10 @@ use std::fs::File;
 use std::path::Path;
 
 use headway_shared::record::Reader;
-use headway_shared::replay::{ReplayError, replay};
+use headway_shared::replay::{ReplayError, replay_with};
 
 use crate::failure::Failure;
-use crate::terminal;
+use crate::{source, terminal};
 
 /// What can be done with a run that this build cannot verify.
 const OTHER_VERSION: &str = "verify it with a build of that decision version; --state, --explain and \
@@ -32,7 +32,8 @@ pub(crate) fn verify(record: &Path) -> Result<(), Failure> {
     let reader = Reader::open(file).map_err(|error| unreadable(error.to_string()))?;
     let (scenario, seed) = (reader.header().scenario.clone(), reader.header().seed);
     let replication = reader.header().replication;
-    match replay(reader) {
+    let replayed = replay_with(reader, &mut source::counter_of(record));
+    match replayed {
         Ok(report) => terminal::data(&format!(
             "{scenario}, seed {seed}, replication {replication}: {} inputs until {}, the same \
              decisions (digest {})\n",
@@ -58,7 +59,7 @@ mod database {
     use super::OTHER_VERSION;
     use crate::checks::records::snapshots;
     use crate::failure::Failure;
-    use crate::terminal;
+    use crate::{source, terminal};
 
     /// The same for the database of a live run; false: it is none.
     pub(super) fn replay(record: &Path) -> Result<bool, Failure> {
@@ -66,7 +67,8 @@ mod database {
         if !store::is_database(record).map_err(|error| Failure::unreadable(record, &error))? {
             return Ok(false);
         }
-        match store::replay_stretches(record) {
+        let replayed = store::replay_stretches_with(record, &mut source::counter_of(record));
+        match replayed {
             Ok(replayed) => {
                 let verified = replayed.iter().any(|(_, report)| report.is_some());
                 for (stretch, report) in replayed {

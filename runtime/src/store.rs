@@ -30,9 +30,11 @@ use headway_shared::record::DECISION_VERSION;
 use headway_shared::replay::ReplayError;
 use rusqlite::{Connection, OpenFlags, OptionalExtension, params};
 
-pub use check::{Checked, check};
+pub use check::{Checked, check, check_with};
 pub use read::{LiveSample, StoredInput, StoredSnapshot};
-pub use replay::{is_database, replay, replay_stretches};
+pub use replay::{
+    Replayed, count_verifiable, is_database, replay, replay_stretches, replay_stretches_with,
+};
 pub use rows::{Question, Row};
 pub use source::RecordedRun;
 pub use steps::{PastStep, Recent, StepRow, count_sessions, past_steps, recent, steps};

@@ -68,6 +68,17 @@ pub struct CheckReport {
 /// # Errors
 /// The record cannot be read, or [`ReplayError::OtherDecisions`].
 pub fn check<R: Read>(record: Reader<R>) -> Result<CheckReport, ReplayError> {
+    check_with(record, &mut || {})
+}
+
+/// The same; `each` is called behind every input, for whoever waits.
+///
+/// # Errors
+/// As [`check`].
+pub fn check_with<R: Read>(
+    record: Reader<R>,
+    each: &mut dyn FnMut(),
+) -> Result<CheckReport, ReplayError> {
     let header = record.header();
     if header.decision_version != DECISION_VERSION {
         return Err(ReplayError::OtherDecisions { found: header.decision_version });
@@ -75,7 +86,10 @@ pub fn check<R: Read>(record: Reader<R>) -> Result<CheckReport, ReplayError> {
     let mut checker = Checker::new(header.config.clone());
     for entry in record {
         match entry {
-            Ok(Entry::Input { at, input, actions }) => checker.input(at, input, actions),
+            Ok(Entry::Input { at, input, actions }) => {
+                checker.input(at, input, actions);
+                each();
+            }
             Ok(Entry::Snapshot(bytes)) => checker.snapshot(&bytes),
             Ok(Entry::End(decisions)) => checker.digest(decisions.digest),
             Err(error @ RecordError::Io(_)) => return Err(error.into()),

@@ -123,6 +123,17 @@ pub enum ReplayError {
 /// # Errors
 /// The first thing that is wrong or differs: see [`ReplayError`].
 pub fn replay<R: Read>(record: Reader<R>) -> Result<ReplayReport, ReplayError> {
+    replay_with(record, &mut || {})
+}
+
+/// The same; `each` is called behind every input, for whoever waits.
+///
+/// # Errors
+/// As [`replay`].
+pub fn replay_with<R: Read>(
+    record: Reader<R>,
+    each: &mut dyn FnMut(),
+) -> Result<ReplayReport, ReplayError> {
     let header = record.header();
     if header.decision_version != DECISION_VERSION {
         return Err(ReplayError::OtherDecisions { found: header.decision_version });
@@ -130,7 +141,10 @@ pub fn replay<R: Read>(record: Reader<R>) -> Result<ReplayReport, ReplayError> {
     let mut replayer = Replayer::new(header.config.clone());
     for entry in record {
         match entry? {
-            Entry::Input { at, input, actions } => replayer.input(at, input, actions)?,
+            Entry::Input { at, input, actions } => {
+                replayer.input(at, input, actions)?;
+                each();
+            }
             Entry::Snapshot(bytes) => replayer.snapshot(&bytes)?,
             Entry::End(decisions) => replayer.end(decisions)?,
         }

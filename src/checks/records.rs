@@ -2,10 +2,9 @@
 
 use std::fmt::Write;
 use std::fs::File;
-use std::io::BufReader;
 use std::path::Path;
 
-use headway_shared::check::{CheckReport, Unended, check as check_record};
+use headway_shared::check::{CheckReport, Unended, check_with};
 use headway_shared::record::{Reader, RecordError};
 use headway_shared::replay::{ReplayError, ReplayReport};
 use headway_sim::check::Case;
@@ -13,6 +12,7 @@ use serde_json::json;
 
 use super::Checked;
 use crate::failure::Failure;
+use crate::source;
 
 /// Most findings that are shown.
 const MOST_FINDINGS: usize = 20;
@@ -43,8 +43,9 @@ fn text_of(record: &Path) -> Result<(String, bool), Failure> {
     }
     let mut text = String::new();
     let file = File::open(record).map_err(|error| Failure::unreadable(record, &error))?;
-    let reader = Reader::open(BufReader::new(file)).map_err(|error| unreadable(record, &error))?;
-    let report = check_record(reader).map_err(|error| match error {
+    let reader = Reader::open(file).map_err(|error| unreadable(record, &error))?;
+    let report = check_with(reader, &mut source::counter_of(record));
+    let report = report.map_err(|error| match error {
         ReplayError::Record(RecordError::Io(error)) => Failure::unreadable(record, &error),
         error => unreadable(record, &error),
     })?;
@@ -63,13 +64,15 @@ mod database {
 
     use super::{describe, unreadable};
     use crate::failure::Failure;
+    use crate::source;
 
     /// The same of the database of a live run; `None`: it is none.
     pub(super) fn check(record: &Path) -> Result<Option<(String, bool)>, Failure> {
         if !store::is_database(record).map_err(|error| Failure::unreadable(record, &error))? {
             return Ok(None);
         }
-        let checked = store::check(record).map_err(|error| unreadable(record, &error))?;
+        let checked = store::check_with(record, &mut source::counter_of(record));
+        let checked = checked.map_err(|error| unreadable(record, &error))?;
         if checked.iter().all(|(_, report)| report.is_none()) {
             let found = checked.last().map_or(0, |(stretch, _)| stretch.decision_version);
             let error = StoreError::OtherDecisions { found: found.to_string() };

@@ -3,11 +3,13 @@
 use std::fs;
 
 use headway_runtime::store;
-use headway_shared::record::RecordedRun;
+use headway_shared::check::check_with;
+use headway_shared::record::{Reader, RecordedRun};
+use headway_shared::replay::{replay, replay_with};
 use headway_shared::source::RunSource;
 
 use crate::all::blessed::root;
-use crate::all::support::{headway, run, small, stderr};
+use crate::all::support::{headway, run, small, stderr, succeed};
 
 #[test]
 fn a_pipe_gets_no_control_characters_and_a_log_of_ci_no_line_for_what_is_short() {
@@ -57,7 +59,7 @@ fn what_is_said_of_a_record_is_the_same_where_progress_is_shown() {
     let released = root().join("tests/data/released");
     for record in ["record-0.1.0.record", "record-0.1.0.db"] {
         let record = released.join(record);
-        for command in ["replay", "calibrate", "diagnose"] {
+        for command in ["replay", "check", "calibrate", "diagnose"] {
             let said = |ci: &str| {
                 let mut asked = headway(dir.path());
                 asked.arg(command).arg(&record).env("CI", ci);
@@ -82,4 +84,31 @@ fn a_record_has_as_many_inputs_as_progress_counts_to() {
         run.inputs(&mut |_, _| inputs += 1).unwrap();
         assert_eq!(run.length(), Some(inputs), "{}", run.name());
     }
+}
+
+#[test]
+fn a_record_that_is_verified_is_counted_to_its_end() {
+    let dir = tempfile::tempdir().unwrap();
+    succeed(dir.path(), &["simulate", small().to_str().unwrap(), "--record", "--out", "."]);
+    let simulated = fs::read(dir.path().join("run.record")).unwrap();
+    let open = || Reader::open(&simulated[..]).unwrap();
+    let inputs = replay(open()).unwrap().decisions.inputs;
+    assert!(inputs > 0);
+    assert_eq!(open().count_inputs(), inputs);
+    let cut = Reader::open(&simulated[..simulated.len() / 2]).unwrap();
+    assert!((1..inputs).contains(&cut.count_inputs()));
+
+    let (mut replayed, mut checked) = (0, 0);
+    replay_with(open(), &mut || replayed += 1).unwrap();
+    check_with(open(), &mut || checked += 1).unwrap();
+    assert_eq!([replayed, checked], [inputs; 2]);
+
+    let live = dir.path().join("run.db");
+    let released = root().join("tests/data/released/record-0.1.0.db");
+    fs::copy(released, &live).unwrap();
+    let (mut replayed, mut checked) = (0, 0);
+    store::replay_stretches_with(&live, &mut || replayed += 1).unwrap();
+    store::check_with(&live, &mut || checked += 1).unwrap();
+    let verifiable = store::count_verifiable(&live).unwrap();
+    assert_eq!([replayed, checked], [verifiable; 2]);
 }

@@ -19,6 +19,14 @@ pub type Checked = (Stretch, Option<CheckReport>);
 /// # Errors
 /// It is no record that this build can read. What is wrong in it is in the reports.
 pub fn check(path: &Path) -> Result<Vec<Checked>, StoreError> {
+    check_with(path, &mut || {})
+}
+
+/// The same; `each` is called behind every input, for whoever waits.
+///
+/// # Errors
+/// As [`check`].
+pub fn check_with(path: &Path, each: &mut dyn FnMut()) -> Result<Vec<Checked>, StoreError> {
     let (connection, config) = open_to_read(path)?;
     // One state of the tables, whatever is written meanwhile.
     let transaction = connection.unchecked_transaction()?;
@@ -26,7 +34,8 @@ pub fn check(path: &Path) -> Result<Vec<Checked>, StoreError> {
     let count = stretches.len();
     let check = |(index, stretch): (usize, Stretch)| {
         let last = index + 1 == count;
-        let report = stretch.is_ours().then(|| check_stretch(&transaction, &config, stretch, last));
+        let report =
+            stretch.is_ours().then(|| check_stretch(&transaction, &config, stretch, last, each));
         Ok((stretch, report.transpose()?))
     };
     stretches.into_iter().enumerate().map(check).collect()
@@ -37,6 +46,7 @@ fn check_stretch(
     config: &Config,
     stretch: Stretch,
     last: bool,
+    each: &mut dyn FnMut(),
 ) -> Result<CheckReport, StoreError> {
     let first = match first_snapshot(connection, &stretch) {
         Err(error @ StoreError::Damaged { .. }) => return Ok(lost(config, stretch, &error)),
@@ -53,6 +63,7 @@ fn check_stretch(
     let read = read::inputs_of(connection, checker.inputs()..stretch.to, |stored| {
         let input = stored.input.clone();
         checker.input(stored.at, stored.input, stored.actions);
+        each();
         if checker.is_stopped() {
             return Ok(());
         }

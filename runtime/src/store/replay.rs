@@ -11,6 +11,9 @@ use rusqlite::Connection;
 use super::stretch::{Stretch, first_snapshot, snapshot_behind, stretches};
 use super::{MAGIC, StoreError, open_to_read, read};
 
+/// A stretch of a record, and what agreed in it; `None`: this build cannot verify it.
+pub type Replayed = (Stretch, Option<ReplayReport>);
+
 /// Whether a file is a SQLite database, by its first bytes.
 ///
 /// # Errors
@@ -35,11 +38,22 @@ pub fn replay(path: &Path) -> Result<ReplayReport, StoreError> {
     last.ok_or(StoreError::OtherDecisions { found: other.to_string() })
 }
 
-/// The same, with every stretch: `None` for one that this build cannot verify.
+/// The same, with every stretch.
 ///
 /// # Errors
 /// The first thing that is wrong or differs.
-pub fn replay_stretches(path: &Path) -> Result<Vec<(Stretch, Option<ReplayReport>)>, StoreError> {
+pub fn replay_stretches(path: &Path) -> Result<Vec<Replayed>, StoreError> {
+    replay_stretches_with(path, &mut || {})
+}
+
+/// The same; `each` is called behind every input, for whoever waits.
+///
+/// # Errors
+/// As [`replay_stretches`].
+pub fn replay_stretches_with(
+    path: &Path,
+    each: &mut dyn FnMut(),
+) -> Result<Vec<Replayed>, StoreError> {
     let (connection, config) = open_to_read(path)?;
     let transaction = connection.unchecked_transaction()?;
     let stretches = stretches(&transaction)?;
@@ -47,10 +61,20 @@ pub fn replay_stretches(path: &Path) -> Result<Vec<(Stretch, Option<ReplayReport
     let replay = |(index, stretch): (usize, Stretch)| {
         let last = index + 1 == count;
         let report =
-            stretch.is_ours().then(|| replay_stretch(&transaction, &config, stretch, last));
+            stretch.is_ours().then(|| replay_stretch(&transaction, &config, stretch, last, each));
         Ok((stretch, report.transpose()?))
     };
     stretches.into_iter().enumerate().map(replay).collect()
+}
+
+/// How many inputs of a record this build can verify, for whoever waits.
+///
+/// # Errors
+/// It is no record that this build can read.
+pub fn count_verifiable(path: &Path) -> Result<u64, StoreError> {
+    let (connection, _) = open_to_read(path)?;
+    let ours = stretches(&connection)?.into_iter().filter(Stretch::is_ours);
+    Ok(ours.map(|stretch| stretch.to.saturating_sub(stretch.from)).sum())
 }
 
 fn replay_stretch(
@@ -58,6 +82,7 @@ fn replay_stretch(
     config: &Config,
     stretch: Stretch,
     last: bool,
+    each: &mut dyn FnMut(),
 ) -> Result<ReplayReport, StoreError> {
     let mut replayer = match first_snapshot(connection, &stretch)? {
         None => Replayer::new(config.clone()),
@@ -66,6 +91,7 @@ fn replay_stretch(
     let from = replayer.report().decisions.inputs;
     read::inputs_of(connection, from..stretch.to, |stored| {
         replayer.input(stored.at, stored.input, stored.actions)?;
+        each();
         match snapshot_behind(connection, &stretch, last, stored.seq)? {
             Some(bytes) => Ok(replayer.snapshot(&bytes)?),
             None => Ok(()),

@@ -11,6 +11,9 @@ use crate::digest::Digest;
 use crate::input::Input;
 use crate::time::{Span, Time};
 
+/// The bytes of a check behind an entry.
+const CHECK: u64 = 4;
+
 /// One entry of a record.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Entry {
@@ -78,6 +81,30 @@ impl<R: Read> Reader<R> {
     #[must_use]
     pub const fn header(&self) -> &Header {
         &self.header
+    }
+
+    /// How many inputs come yet, for whoever waits for them: up to where the record ends or breaks off.
+    /// They are not looked into.
+    #[must_use]
+    pub fn count_inputs(mut self) -> u64 {
+        let mut inputs = 0;
+        loop {
+            match self.pass() {
+                Ok(Some(INPUT)) => inputs += 1,
+                Ok(Some(SNAPSHOT)) => {}
+                _ => return inputs,
+            }
+        }
+    }
+
+    /// Goes behind the next entry. Gives its kind; `None`: the record breaks off.
+    fn pass(&mut self) -> Result<Option<u8>, RecordError> {
+        let Some([kind]) = bytes(&mut self.source)? else { return Ok(None) };
+        let Some(length) = bytes(&mut self.source)? else { return Ok(None) };
+        let length = u64::from(u32::from_le_bytes(length)) + CHECK;
+        self.buffer.clear();
+        let read = self.source.by_ref().take(length).read_to_end(&mut self.buffer)?;
+        Ok((read as u64 == length).then_some(kind))
     }
 
     fn read(&mut self) -> Result<Entry, RecordError> {

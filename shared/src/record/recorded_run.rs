@@ -76,9 +76,7 @@ impl RunSource for RecordedRun {
     }
 
     fn length(&self) -> Option<u64> {
-        let entries = Reader::open(&self.bytes[..]).ok()?;
-        let inputs = entries.filter(|entry| matches!(entry, Ok(Entry::Input { .. })));
-        u64::try_from(inputs.count()).ok()
+        Some(Reader::open(&self.bytes[..]).ok()?.count_inputs())
     }
 
     fn decision_version(&self) -> u32 {
