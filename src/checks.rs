@@ -7,10 +7,10 @@ use std::path::Path;
 
 use clap::ValueEnum;
 use headway_sim::check::{Case, github, junit};
-use headway_sim::report::folder::Folder;
 use serde_json::{Value, json};
 
 use crate::failure::Failure;
+use crate::whole_file::WholeFile;
 
 /// One thing that was checked.
 pub(crate) struct Checked {
@@ -52,16 +52,10 @@ pub(crate) fn report(checked: &[Checked], format: Format, counted: bool) -> Stri
 
 /// Writes the report in JUnit's XML, whole or not at all.
 pub(crate) fn save_junit(file: &Path, checked: &[Checked]) -> Result<(), Failure> {
-    let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty());
-    let name = file.file_name().unwrap_or_default().to_string_lossy();
-    let text = junit(&cases(checked));
-    let mut staged = Folder::open(folder.unwrap_or(Path::new(".")));
-    let written = staged.as_mut().map_or(Ok(()), |staged| staged.write(&name, text.as_bytes()));
-    let written = staged.and_then(|staged| written.and_then(|()| staged.commit()));
-    written.map_err(|error| {
-        let help = "name another file with --junit FILE";
-        Failure::input(format!("{}: cannot be written: {error}\nhelp: {help}", file.display()))
-    })
+    let file = WholeFile { path: file, option: "--junit", example: "junit.xml" };
+    let (mut folder, name) = file.stage()?;
+    let written = folder.write(&name, junit(&cases(checked)).as_bytes());
+    written.and_then(|()| folder.commit()).map_err(|error| file.unwritable(&error))
 }
 
 fn cases(checked: &[Checked]) -> Vec<Case> {

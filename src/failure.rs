@@ -1,11 +1,12 @@
 //! Why a command did not succeed, and what the shell is told.
 
 use std::fmt::Display;
+use std::fs;
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use headway_shared::config::Diagnostics;
+use headway_shared::config::{Diagnostics, nearest};
 use headway_sim::import::ImportError;
 use headway_sim::plan::PlanError;
 use headway_sim::sweep::Misfit;
@@ -44,18 +45,31 @@ impl Failure {
 
     /// A file of the input cannot be read.
     pub(crate) fn unreadable(path: &Path, error: &io::Error) -> Self {
-        Self::Input(format!(
-            "{}: cannot be read: {error}\nhelp: name a file that exists and that you may read",
-            path.display()
-        ))
+        let (what, help) = match error.kind() {
+            io::ErrorKind::NotFound => (format!("cannot be read: {error}"), instead_of(path)),
+            io::ErrorKind::IsADirectory => {
+                ("cannot be read: this is a folder".to_owned(), "name a file in it".to_owned())
+            }
+            io::ErrorKind::PermissionDenied => {
+                let help = "name a file that you may read, or let its owner allow it";
+                (format!("cannot be read: {error}"), help.to_owned())
+            }
+            _ => {
+                let help = "name a file that exists and that you may read";
+                (format!("cannot be read: {error}"), help.to_owned())
+            }
+        };
+        Self::Input(format!("{}: {what}\nhelp: {help}", path.display()))
     }
 
     /// Files cannot be written to a folder.
     pub(crate) fn unwritable(folder: &Path, error: &io::Error) -> Self {
-        Self::Input(format!(
-            "{}: cannot be written: {error}\nhelp: choose another folder with --out DIR",
-            folder.display()
-        ))
+        let what = match folder.is_file() {
+            true => "cannot be written: this is a file".to_owned(),
+            false => format!("cannot be written: {error}"),
+        };
+        let help = "choose another folder with --out DIR";
+        Self::Input(format!("{}: {what}\nhelp: {help}", folder.display()))
     }
 
     /// What is imported is wrong, or the table cannot be written.
@@ -101,6 +115,32 @@ impl Failure {
             Self::Unread => ExitCode::SUCCESS,
         }
     }
+}
+
+/// What to name instead of a file that is not there.
+fn instead_of(path: &Path) -> String {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+    let folder = folder.unwrap_or(Path::new("."));
+    let Ok(entries) = fs::read_dir(folder) else {
+        return format!("there is no folder {}: name a file that exists", folder.display());
+    };
+    // An ending that both have makes no two names alike.
+    let there = entries.filter_map(|entry| Some(PathBuf::from(entry.ok()?.file_name())));
+    let there = there.filter(|file| file.extension() == path.extension());
+    let mut stems: Vec<String> =
+        there.filter_map(|file| Some(file.file_stem()?.to_str()?.to_owned())).collect();
+    stems.sort();
+    let stems: Vec<&str> = stems.iter().map(String::as_str).collect();
+    let stem = path.file_stem().unwrap_or_default().to_string_lossy();
+    let Some(near) = nearest(&stem, &stems) else {
+        return "name a file that exists and that you may read".to_owned();
+    };
+    let mut near = path.with_file_name(near);
+    if let Some(extension) = path.extension() {
+        near.as_mut_os_string().push(".");
+        near.as_mut_os_string().push(extension);
+    }
+    format!("did you mean {}?", near.display())
 }
 
 impl From<Diagnostics> for Failure {

@@ -24,6 +24,7 @@ mod starter;
 mod steps;
 mod terminal;
 mod timeline;
+mod usage;
 mod values;
 mod verify;
 mod whole_file;
@@ -132,7 +133,7 @@ pub(crate) fn command() -> clap::Command {
 }
 
 fn main() -> ExitCode {
-    let Cli { quiet, command } = Cli::parse();
+    let Cli { quiet, command } = usage::parse();
     if quiet {
         progress::be_quiet();
     }

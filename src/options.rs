@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::string::FromUtf8Error;
 
 use clap::ValueEnum;
 use headway_shared::config::{Layers, Table};
@@ -42,10 +43,7 @@ impl Overrides {
         self.each(&[]).map(|(option, value)| format!("{option} {value}")).collect()
     }
 
-    fn each<'a>(
-        &'a self,
-        more: &'a [String],
-    ) -> impl Iterator<Item = (&'static str, String)> + 'a {
+    fn each<'a>(&'a self, more: &'a [String]) -> impl Iterator<Item = (&'static str, String)> + 'a {
         let Self { set, config, seed } = self;
         let config = config.iter().map(|path| ("--config", path.display().to_string()));
         let set = set.iter().chain(more).map(|set| ("--set", set.clone()));
@@ -134,13 +132,18 @@ pub(crate) struct LiveFiles {
 
 #[cfg(feature = "live")]
 impl LiveFiles {
-    /// Reads them, and says what is suspicious about them.
-    pub(crate) fn load(&self) -> Result<Live, Failure> {
+    /// Their texts.
+    pub(crate) fn layers(&self) -> Result<Layers, Failure> {
         let name = |path: &Path| path.display().to_string();
         let layers = Layers::new()
             .toml(name(&self.config), read(&self.config)?)
             .json(name(&self.settings), read(&self.settings)?);
-        let live = load_live(&self.set.iter().fold(layers, Layers::set))?;
+        Ok(self.set.iter().fold(layers, Layers::set))
+    }
+
+    /// What they say; what is suspicious about them is said.
+    pub(crate) fn load(&self) -> Result<Live, Failure> {
+        let live = load_live(&self.layers()?)?;
         terminal::diagnose(&live.warnings);
         Ok(live)
     }
@@ -191,14 +194,23 @@ pub(crate) fn is_json(path: &Path) -> bool {
 /// Reads a file of text.
 pub(crate) fn read(path: &Path) -> Result<String, Failure> {
     let bytes = fs::read(path).map_err(|error| Failure::unreadable(path, &error))?;
-    String::from_utf8(bytes).map_err(|error| {
-        let line = 1 + error.as_bytes()[..error.utf8_error().valid_up_to()]
-            .iter()
-            .filter(|byte| **byte == b'\n')
-            .count();
-        Failure::input(format!(
-            "{}:{line}: not UTF-8 text\nhelp: save the file as UTF-8",
-            path.display()
-        ))
-    })
+    String::from_utf8(bytes).map_err(|error| not_text(path, &error))
+}
+
+/// A file of bytes where text is wanted: what it is instead, or where it ends to be UTF-8.
+fn not_text(path: &Path, error: &FromUtf8Error) -> Failure {
+    let (name, bytes) = (path.display(), error.as_bytes());
+    let records: [&[u8]; 2] = [b"SQLite format 3\0", b"HEADWAY\n"];
+    if records.iter().any(|magic| bytes.starts_with(magic)) {
+        let help = "name a file of text; `headway replay` and `headway diagnose` read records";
+        return Failure::input(format!("{name}: this is the record of a run\nhelp: {help}"));
+    }
+    let before = &bytes[..error.utf8_error().valid_up_to()];
+    let line = 1 + before.iter().filter(|byte| **byte == b'\n').count();
+    let start = before.iter().rposition(|byte| *byte == b'\n').map_or(0, |newline| newline + 1);
+    let column = 1 + String::from_utf8_lossy(&before[start..]).chars().count();
+    let byte = bytes.get(before.len()).copied().unwrap_or_default();
+    Failure::input(format!(
+        "{name}:{line}:{column}: not UTF-8 text: byte 0x{byte:02X}\nhelp: save the file as UTF-8"
+    ))
 }

@@ -15,6 +15,7 @@ use headway_sim::report::gantt::Gantt;
 use headway_sim::report::perfetto::Perfetto;
 
 use crate::failure::Failure;
+use crate::whole_file::WholeFile;
 use crate::{source, terminal};
 
 /// What is wanted of the timeline of a run.
@@ -137,24 +138,16 @@ struct Trace {
 
 impl Trace {
     fn create(path: &Path) -> Result<Self, Failure> {
-        let parent = match path.parent() {
-            Some(parent) if !parent.as_os_str().is_empty() => parent,
-            _ => Path::new("."),
-        };
-        let name = path.file_name().filter(|_| !path.is_dir()).ok_or_else(|| {
-            let help = "name a file, such as --trace out/trace.json";
-            Failure::input(format!("{}: this is a folder\nhelp: {help}", path.display()))
-        })?;
-        let unwritable = |error| unwritable(path, &error);
-        let mut folder = Folder::open(parent).map_err(unwritable)?;
-        let file = folder.create(&name.to_string_lossy()).map_err(unwritable)?;
+        let to = whole_file(path);
+        let (mut folder, name) = to.stage()?;
+        let file = folder.create(&name).map_err(|error| to.unwritable(&error))?;
         Ok(Self { path: path.into(), folder, perfetto: Perfetto::new(BufWriter::new(file)) })
     }
 
     fn commit(self) -> Result<(), Failure> {
         let Self { path, folder, perfetto } = self;
-        perfetto.finish().map_err(|error| unwritable(&path, &error))?;
-        folder.commit().map_err(|error| unwritable(&path, &error))?;
+        let written = perfetto.finish().and_then(|_| folder.commit());
+        written.map_err(|error| whole_file(&path).unwritable(&error))?;
         let path = path.display();
         terminal::remark(&format!(
             "wrote the timeline to {path}: open it at https://ui.perfetto.dev"
@@ -163,7 +156,6 @@ impl Trace {
     }
 }
 
-fn unwritable(path: &Path, error: &std::io::Error) -> Failure {
-    let help = "name a file in a folder that you may write to, with --trace FILE";
-    Failure::input(format!("{}: cannot be written: {error}\nhelp: {help}", path.display()))
+fn whole_file(path: &Path) -> WholeFile<'_> {
+    WholeFile { path, option: "--trace", example: "trace.json" }
 }

@@ -96,6 +96,18 @@ pub(crate) fn chosen<T: Copy>(
     Ok(all.iter().filter(|(name, _)| wanted(name)).map(|(_, value)| *value).collect())
 }
 
+/// Reads the address of a server.
+#[cfg(feature = "live")]
+pub(crate) fn url(text: &str) -> Result<String, String> {
+    let is_url = ["http://", "https://"].iter().any(|scheme| {
+        text.strip_prefix(scheme).is_some_and(|rest| !rest.is_empty() && !rest.contains(' '))
+    });
+    match is_url {
+        true => Ok(text.to_owned()),
+        false => Err("write it with its scheme, such as http://127.0.0.1:30000".to_owned()),
+    }
+}
+
 /// Reads a share: `0.02` or `2%`.
 pub(crate) fn share(text: &str) -> Result<f64, String> {
     let parsed = match text.strip_suffix('%') {

@@ -6,6 +6,7 @@ use std::path::Path;
 use headway_sim::report::folder::Folder;
 
 use crate::failure::Failure;
+use crate::terminal::quoted;
 
 /// A file to write, and the option that names it.
 #[derive(Clone, Copy)]
@@ -30,10 +31,14 @@ impl<'a> WholeFile<'a> {
     /// # Errors
     /// It names no file, or one that cannot be written.
     pub(crate) fn stage(self) -> Result<(Folder, String), Failure> {
-        let Some(name) = self.path.file_name() else {
-            return Err(
-                self.wrong(&format!("names no file\nhelp: write {} {}", self.option, self.example))
-            );
+        let Self { path, option, example } = self;
+        if path.is_dir() {
+            let example = quoted(&path.join(example).display().to_string());
+            let what = "cannot be written: this is a folder";
+            return Err(self.wrong(&format!("{what}\nhelp: name one, such as {option} {example}")));
+        }
+        let Some(name) = path.file_name() else {
+            return Err(self.wrong(&format!("names no file\nhelp: write {option} {example}")));
         };
         let folder = Folder::open(self.folder()).map_err(|error| self.unwritable(&error))?;
         Ok((folder, name.to_string_lossy().into_owned()))

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use headway_shared::config::Layers;
+use headway_shared::config::{Layers, nearest};
 use headway_sim::scenario::Scenario;
 
 use crate::failure::Failure;
@@ -30,8 +30,13 @@ pub(crate) fn load(given: &[String], overrides: &Overrides) -> Result<Vec<Scenar
         None => {
             let path = PathBuf::from(name);
             if !path.exists() {
-                let known = WORKLOADS.map(|(name, _)| name).join(", ");
-                let help = format!("write {known}, or the name of a scenario's file");
+                let known = WORKLOADS.map(|(name, _)| name);
+                let help = match nearest(name, &known) {
+                    Some(near) => format!("did you mean `{near}`?"),
+                    None => {
+                        format!("write {}, or the name of a scenario's file", known.join(", "))
+                    }
+                };
                 return Err(Failure::input(format!(
                     "no workload and no file `{name}`\nhelp: {help}"
                 )));

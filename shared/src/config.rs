@@ -20,12 +20,15 @@ mod guard;
 mod judging;
 pub mod keys;
 mod layers;
+mod near;
 mod node;
 mod parse;
 mod reader;
+mod remedy;
 pub mod schema;
 mod sections;
 mod settings;
+mod syntax;
 mod text;
 pub mod tuned;
 
@@ -39,9 +42,10 @@ pub use diagnostic::{
 pub use envelope::{Envelope, Range};
 pub use guard::GuardSettings;
 pub use layers::{Document, Layers};
+pub use near::nearest;
 pub use node::{Entry, Node, Table, Value};
 pub use parse::{check_sections, load_config, parse_sections};
-pub use reader::{Reader, nearest};
+pub use reader::Reader;
 pub use sections::*;
 pub use settings::{
     Api, Dtype, Judge, Live, Logging, ScoreForm, Serving, Settings, has_settings, load_guarded,

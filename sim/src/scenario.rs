@@ -27,8 +27,8 @@ pub use schema::asked;
 use std::path::{Path, PathBuf};
 
 use headway_shared::config::{
-    Config, Diagnostic, Diagnostics, Document, Findings, GuardSettings, Layers, Reader, Table,
-    check_sections, has_settings, parse_sections, parse_settings,
+    Config, Diagnostic, Diagnostics, Document, Findings, GuardSettings, Layers, Reader, Sources,
+    Table, check_sections, has_settings, parse_sections, parse_settings,
 };
 use headway_shared::digest::Digest;
 use headway_shared::time::Span;
@@ -259,7 +259,7 @@ impl Parts {
         let head = head(reader.table("scenario"));
         let config = parse_sections(&mut reader);
         if has_settings(root) {
-            settings(&mut reader, root, &config, findings);
+            settings(&mut reader, &config, root, (sources, findings));
         }
         let mut columns = Columns::new(base, sources, findings);
         let variant = |set: &[String]| variant(layers, set);
@@ -288,8 +288,13 @@ fn no_scenario(document: &Document) -> Option<Diagnostic> {
 }
 
 /// The users' `settings.json`, as far as it concerns a simulation.
-fn settings(reader: &mut Reader<'_>, root: &Table, config: &Config, findings: &Findings) {
-    let starts_open = parse_settings(reader, config).serving.submission_enabled;
+fn settings(
+    reader: &mut Reader<'_>,
+    config: &Config,
+    root: &Table,
+    (sources, findings): (&Sources, &Findings),
+) {
+    let starts_open = parse_settings(reader, config, sources.json()).serving.submission_enabled;
     if let Some(entry) = root.find("serving.submission_enabled").filter(|_| !starts_open) {
         let message = "`submission_enabled` is false: a live run starts paused and trains nothing \
                        until someone resumes it; the simulation starts as if it were true";
@@ -331,8 +336,9 @@ fn head(mut table: Reader<'_>) -> Head {
     let steps = table.u32("steps", 0, 0..=u32::MAX);
     let limited = table.has("duration_sec") || steps > 0;
     if !limited {
+        let key = if table.has("steps") { "steps" } else { "" };
         table.error(
-            "",
+            key,
             "nothing ends this scenario",
             "add `duration_sec = 86400` or `steps = 200`",
         );
@@ -354,13 +360,32 @@ fn head(mut table: Reader<'_>) -> Head {
         sweep: table.strings("sweep"),
         cases: table.tables("cases").into_iter().map(case).collect(),
     };
-    if head.steps.is_some_and(|steps| head.warmup.steps >= steps)
-        || head.warmup.time >= head.duration
-    {
-        table.error("warmup_steps", "the run is over before its warm-up", "shorten the warm-up");
-    }
+    check_warm_up(&table, &head);
     table.finish();
     head
+}
+
+/// Something of the run is left behind its warm-up.
+fn check_warm_up(table: &Reader<'_>, head: &Head) {
+    let over = "the run is over before its warm-up";
+    if head.duration == Span::ZERO {
+        let help = "write `duration_sec = 86400`, or leave it out where `steps` ends the run";
+        return table.error("duration_sec", "a run of no time is none", help);
+    }
+    if let Some(steps) = head.steps.filter(|steps| head.warmup.steps >= *steps) {
+        let warmup = head.warmup.steps;
+        let message = format!("{over} of {warmup} train steps: it ends after {steps}");
+        let help = format!(
+            "write `warmup_steps = {}` or less, or let the run make more `steps`",
+            steps - 1
+        );
+        table.error("warmup_steps", message, help);
+    }
+    if head.warmup.time >= head.duration {
+        let message = format!("{over} of {}: it ends after {}", head.warmup.time, head.duration);
+        let help = "write a shorter `warmup_sec`, or a longer `duration_sec`";
+        table.error("warmup_sec", message, help);
+    }
 }
 
 fn case(mut table: Reader<'_>) -> Case {

@@ -9,11 +9,13 @@ use crate::failure::Failure;
 use crate::live::TaskName;
 use crate::options::read;
 use crate::terminal;
+use crate::values::url;
 
 /// Play sessions of a task against a gateway, as a process of its own
 #[derive(clap::Args)]
 pub(crate) struct Args {
     /// The gateway, such as <http://127.0.0.1:30000>; its key is in HEADWAY_API_KEY
+    #[arg(value_parser = url)]
     url: String,
     /// The run's configuration: the size of groups, and the section environment_hosting
     #[arg(long, value_name = "FILE")]

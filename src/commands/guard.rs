@@ -57,16 +57,21 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
 fn settings(path: &Path) -> Result<GuardSettings, Failure> {
     let (name, text) = (path.display().to_string(), options::read(path)?);
     let layers = Layers::new().toml(&name, &text);
-    if layers.merge()?.root.get("tuned").is_some() {
+    let tree = layers.merge()?.root;
+    if tree.get("tuned").is_some() {
         let (tuned, warnings) = Tuned::load(&name, &text)?;
         terminal::diagnose(&warnings);
         let (settle, on_deviation) = (tuned.envelope.window, OnDeviation::Log);
         let envelope = tuned.envelope;
         return Ok(GuardSettings { on_deviation, patience: 2, settle, envelope, previous: None });
     }
-    let (_, guard, warnings) = load_guarded(&layers, true)?;
-    terminal::diagnose(&warnings);
-    guard.ok_or_else(|| {
+    let mut found = None;
+    if tree.get("guard").is_some() {
+        let (_, guard, warnings) = load_guarded(&layers, true)?;
+        terminal::diagnose(&warnings);
+        found = guard;
+    }
+    found.ok_or_else(|| {
         let help = "name the tuned.toml of `headway tune`, or a configuration that was promoted";
         Failure::input(format!("{name}: it has neither [tuned] nor [guard]\nhelp: {help}"))
     })

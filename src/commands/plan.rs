@@ -42,8 +42,11 @@ pub(crate) struct Args {
 /// Runs the command.
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     let Loaded { scenario, tree } = options::load(&args.scenario, &args.overrides, &[])?;
-    let over = if args.over.is_empty() { &scenario.plan.over } else { &args.over };
-    let axes = over::parse(over, &tree, &scenario.cases)?;
+    let (source, over) = match args.over.is_empty() {
+        true => (format!("{}, over of [plan]", args.scenario.display()), &scenario.plan.over),
+        false => (over::OPTION.to_owned(), &args.over),
+    };
+    let axes = over::parse_from(&source, over, &tree, &scenario.cases)?;
     let task = Task {
         scenario: &scenario,
         gpus: args.gpus,

@@ -36,6 +36,9 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
         terminal::note(&page::draw(&args.dir, to)?);
         return Ok(());
     }
+    if let Err(error) = args.dir.metadata() {
+        return Err(Failure::unreadable(&args.dir, &error));
+    }
     let (pictures, page) = drawn(&args.dir)?;
     let to = args.out.as_ref().unwrap_or(&args.dir);
     let unwritable = |error| Failure::unwritable(to, &error);

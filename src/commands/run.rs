@@ -79,7 +79,7 @@ pub(crate) struct Args {
 /// Runs the command.
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     let live = args.files.load()?;
-    engines::check(&live.config)?;
+    engines::check(&live.config, &args.files.layers()?)?;
     let format = if args.log_json { Format::Json } else { Format::Text };
     log::start(live::log_level(args.log)?, format);
     let runtime = tokio::runtime::Runtime::new().map_err(Failure::broken)?;

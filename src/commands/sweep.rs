@@ -43,7 +43,8 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     let shard = args.shard.as_deref().map(shards::wanted).transpose()?;
     let Loaded { scenario, tree } = options::load(&args.scenario, &args.overrides, &[])?;
-    let axes = over::parse(&swept(args, &scenario)?, &tree, &scenario.cases)?;
+    let (source, swept) = swept(args, &scenario)?;
+    let axes = over::parse_from(&source, &swept, &tree, &scenario.cases)?;
     let replications = args.replications.unwrap_or(scenario.replications);
     let plan = Plan::new(Kind::Sweep, &scenario, &axes, 0..replications)?;
     outcome::warn(&plan);
@@ -65,17 +66,19 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     outcome::judge(&done.trouble, &header.outline, &args.scenario, &args.overrides)
 }
 
-/// What to sweep: as asked, else as the scenario says.
-fn swept(args: &Args, scenario: &Scenario) -> Result<Vec<String>, Failure> {
-    let own = if args.over.is_empty() { over::of(scenario) } else { args.over.clone() };
+/// What to sweep, as asked, else as the scenario says; and what messages call the place.
+fn swept(args: &Args, scenario: &Scenario) -> Result<(String, Vec<String>), Failure> {
+    if !args.over.is_empty() {
+        return Ok((over::OPTION.to_owned(), args.over.clone()));
+    }
+    let (file, own) = (args.scenario.display(), over::of(scenario));
     if own.is_empty() {
         return Err(Failure::input(format!(
-            "{}: says nothing to sweep\nhelp: add --over KEY=VALUES, such as --over \
-             max_head_off_policyness=0,1,2,4,8",
-            args.scenario.display()
+            "{file}: says nothing to sweep\nhelp: add --over KEY=VALUES, such as --over \
+             max_head_off_policyness=0,1,2,4,8"
         )));
     }
-    Ok(own)
+    Ok((format!("{file}, sweep of [scenario]"), own))
 }
 
 /// The command, for whoever has to give it again.

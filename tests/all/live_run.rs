@@ -163,8 +163,10 @@ fn an_engine_that_there_is_not_is_named_with_those_that_there_are() {
         stderr(&output)
     };
     let said = with("policy_serving.engine=tgi");
-    assert!(said.contains("there is no engine \"tgi\""), "{said}");
+    assert!(said.contains("--set:1:23: there is no engine \"tgi\""), "{said}");
     assert!(said.contains("\"sglang\", \"vllm\""), "{said}");
+    let said = with("policy_serving.engine=vlm");
+    assert!(said.contains("did you mean \"vllm\"?"), "{said}");
     let said = with("policy_training.engine=verl");
     assert!(said.contains("\"verl\"") && said.contains("\"megatron\""), "{said}");
     if !cfg!(feature = "torch") {

@@ -63,7 +63,7 @@ fn a_scenario_says_where_it_is_wrong() {
 fn files_and_folders_are_checked() {
     refused(&["sweep", "nothing.toml"], &["nothing.toml", "cannot be read", "help: "]);
     refused(&["simulate", "SMALL", "--config", "none.toml"], &["none.toml", "help: "]);
-    refused(&["plot", "nowhere"], &["nowhere holds no result", "help: "]);
+    refused(&["plot", "nowhere"], &["nowhere: cannot be read", "help: "]);
     refused(&["replay", "nothing.record"], &["nothing.record", "help: "]);
     refused(&["sweep", "SMALL", "--out", "/proc/nowhere"], &["/proc/nowhere", "--out DIR"]);
 }
@@ -90,4 +90,86 @@ fn numbers_of_options_are_checked() {
     refused(&["sweep", "SMALL", "--jobs", "0"], &["--jobs", "1..=512"]);
     refused(&["sweep", "SMALL", "--jobs", "100000"], &["--jobs", "1..=512"]);
     refused(&["sweep", "SMALL", "--format", "xml"], &["--format", "table, json, csv"]);
+}
+
+/// Runs `args` in a folder with `files`; it must be refused. Gives what it said.
+fn said_in(files: &[(&str, &[u8])], args: &[&str]) -> String {
+    let dir = tempfile::tempdir().unwrap();
+    fs::create_dir(dir.path().join("folder")).unwrap();
+    fs::copy(small(), dir.path().join("small.toml")).unwrap();
+    for (name, bytes) in files {
+        fs::write(dir.path().join(name), bytes).unwrap();
+    }
+    let output = run(dir.path(), args);
+    let said = stderr(&output);
+    assert_eq!(output.status.code(), Some(2), "{args:?}: {said}");
+    assert!(!said.contains("panicked"), "{said}");
+    said
+}
+
+#[test]
+fn a_file_that_is_none_or_another_one_is_named_with_what_to_name_instead() {
+    for (args, what, help) in [
+        (&["simulate", "smal.toml"][..], "smal.toml: cannot be read: ", "did you mean small.toml?"),
+        (&["simulate", "folder"], "folder: cannot be read: this is a folder", "name a file in it"),
+        (&["simulate", "no/such.toml"], "no/such.toml: cannot be read", "there is no folder no"),
+        (&["replay", "folder"], "folder: cannot be read: this is a folder", "name a file in it"),
+        (
+            &["simulate", "small.toml", "--out", "small.toml"],
+            "small.toml: cannot be written: this is a file",
+            "--out DIR",
+        ),
+        (
+            &["simulate", "small.toml", "--trace", "folder"],
+            "folder: cannot be written: this is a folder",
+            "--trace folder/trace.json",
+        ),
+        (&["plot", "nowhere"], "nowhere: cannot be read: ", "name a file that exists"),
+        (
+            &["guard", "small.toml", "small.toml"],
+            "it has neither [tuned] nor [guard]",
+            "tuned.toml",
+        ),
+        (&["tournament", "--workload", "mil"], "no workload and no file `mil`", "mean `mild`?"),
+    ] {
+        let said = said_in(&[], args);
+        assert!(said.contains(what), "{args:?}: {said}");
+        let found = said.lines().any(|line| line.starts_with("help: ") && line.contains(help));
+        assert!(found, "{args:?}: {said}");
+    }
+}
+
+#[test]
+fn bytes_that_are_no_text_are_named_with_their_place_or_what_they_are() {
+    let wrong = b"[scenario]\nname = \"\xc3\xa9\xff\"\n";
+    let said = said_in(&[("wrong.toml", wrong)], &["simulate", "wrong.toml"]);
+    assert!(said.starts_with("wrong.toml:2:10: not UTF-8 text: byte 0xFF"), "{said}");
+    for record in [&b"SQLite format 3\0\xff"[..], b"HEADWAY\n\x01\x00\xff"] {
+        let said = said_in(&[("run.db", record)], &["simulate", "run.db"]);
+        assert!(said.contains("run.db: this is the record of a run"), "{said}");
+        assert!(said.contains("`headway replay`"), "{said}");
+    }
+}
+
+#[test]
+fn what_a_scenario_sweeps_is_wrong_in_its_file() {
+    let text = fs::read_to_string(small()).unwrap();
+    let text = text.replace("[\"max_head_off_policyness=0,2\"]", "[\"max_head_of_policyness=0\"]");
+    let said = said_in(&[("wrong.toml", text.as_bytes())], &["sweep", "wrong.toml"]);
+    assert!(said.starts_with("wrong.toml, sweep of [scenario]:1:1: unknown key"), "{said}");
+    assert!(said.contains("did you mean `max_head_off_policyness`?"), "{said}");
+}
+
+#[test]
+fn a_number_on_the_command_line_is_named_with_what_numbers_there_are() {
+    for (args, tip) in [
+        (["--seed", "-1"], "write a whole number, 0 or more"),
+        (["--replications", "0"], "write a whole number from 1 to 100000"),
+    ] {
+        let said = said_in(&[], &["simulate", "small.toml", args[0], args[1]]);
+        assert!(said.contains(&format!("invalid value '{}'", args[1])), "{said}");
+        assert!(said.contains(tip), "{said}");
+    }
+    let said = said_in(&[], &["environment", "localhost", "--config", "small.toml"]);
+    assert!(said.contains("write it with its scheme"), "{said}");
 }

@@ -32,6 +32,25 @@ impl SourceId {
             Syntax::Set => format!("`{key}={value}`"),
         }
     }
+
+    /// How one writes there a section with a key.
+    pub(super) fn section(self, path: &str, key: &str, value: &str) -> String {
+        match self.syntax {
+            Syntax::Toml => format!("a section [{path}] with {}", self.assignment(key, value)),
+            Syntax::Json => format!("`\"{path}\": {{ \"{key}\": {value} }}`"),
+            Syntax::Set => format!("`{path}.{key}={value}`"),
+        }
+    }
+
+    /// What to do there where something else stands in the place of a table.
+    pub(super) fn table(self, path: &str) -> String {
+        let name = path.rsplit('.').next().unwrap_or(path);
+        match self.syntax {
+            Syntax::Toml => format!("begin a section [{path}], and write its keys below"),
+            Syntax::Json => format!("write its keys in braces: `\"{name}\": {{ \"key\": value }}`"),
+            Syntax::Set => format!("set a key of it: `{path}.KEY=VALUE`"),
+        }
+    }
 }
 
 /// Bytes of a source.
@@ -90,6 +109,15 @@ impl Sources {
         let syntax = self.0.first().map_or(Syntax::Toml, |(syntax, ..)| *syntax);
         let source = SourceId { index: 0, syntax };
         Origin { source, start: 0, end: 0 }
+    }
+
+    /// The start of the first JSON text, if there is one.
+    #[must_use]
+    pub fn json(&self) -> Option<Origin> {
+        let index = self.0.iter().position(|(syntax, ..)| *syntax == Syntax::Json)?;
+        // A run has a handful of sources.
+        let source = SourceId { index: index as u32, syntax: Syntax::Json };
+        Some(Origin { source, start: 0, end: 0 })
     }
 
     /// The name of a source.

@@ -13,8 +13,9 @@ pub use field::Described;
 pub use reference::reference;
 pub use write::{sections_toml, spelled_out};
 
+use super::near::nearest;
 use super::node::{Entry, Table};
-use super::reader::{Reader, nearest};
+use super::reader::Reader;
 use super::sections::Config;
 
 /// When a changed key takes effect in a running system.

@@ -72,13 +72,21 @@ impl Layers {
 fn parse_set(source: SourceId, text: &str, root: &Table, findings: &Findings) -> Table {
     let whole = Origin { source, start: 0, end: text.len() };
     let Some((key, value)) = text.split_once('=') else {
-        findings.push(
-            Diagnostic::error(whole, format!("`{text}` is no assignment"))
-                .help("write --set key=value, such as --set max_head_off_policyness=4"),
-        );
+        let help = match text.trim().split_once([' ', ':']) {
+            Some((key, value)) => format!("write --set {key}={}", value.trim()),
+            None => "write --set key=value, such as --set max_head_off_policyness=4".to_owned(),
+        };
+        let message = format!("`{text}` is no assignment");
+        findings.push(Diagnostic::error(whole, message).help(help));
         return Table::default();
     };
     let origin = Origin { source, start: 0, end: key.len() };
+    if key.trim().is_empty() {
+        let help = "write --set key=value, such as --set max_head_off_policyness=4";
+        let message = "no key stands in front of the `=`";
+        findings.push(Diagnostic::error(origin, message).help(help));
+        return Table::default();
+    }
     let path = match keys::resolve(key.trim(), root) {
         Ok(path) => path,
         Err(unknown) => {

@@ -5,7 +5,10 @@ use std::ops::RangeInclusive;
 use super::asked::{Asked, Shape};
 use super::choices::Choice;
 use super::diagnostic::{Diagnostic, Findings, Origin};
+use super::keys::keys;
+use super::near::did_you_mean;
 use super::node::{Entry, Node, Table, Value};
+use super::remedy;
 use crate::time::Span;
 
 /// Longest span that a key takes: about 31 years.
@@ -22,14 +25,34 @@ pub struct Reader<'a> {
     path: String,
     /// Where the table stands.
     origin: Origin,
+    standing: Standing,
     asked: Vec<&'static str>,
     findings: &'a Findings,
+}
+
+/// Whether a table is there to be read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Standing {
+    /// It is.
+    Given,
+    /// Nothing is in its place.
+    Absent,
+    /// Something else is in its place, which has been reported.
+    Wrong,
 }
 
 impl<'a> Reader<'a> {
     /// A reader of a document's root; `start` is where the document begins.
     pub const fn new(root: &'a Table, start: Origin, findings: &'a Findings) -> Self {
-        Self { table: root, path: String::new(), origin: start, asked: Vec::new(), findings }
+        let standing = Standing::Given;
+        Self {
+            table: root,
+            path: String::new(),
+            origin: start,
+            standing,
+            asked: Vec::new(),
+            findings,
+        }
     }
 
     /// The dotted path of the table; empty at the root.
@@ -42,6 +65,20 @@ impl<'a> Reader<'a> {
     #[must_use]
     pub fn has(&self, key: &str) -> bool {
         self.table.get(key).is_some()
+    }
+
+    /// The value of a key, if it is there. Does not count as asking for it.
+    #[must_use]
+    pub fn peek(&self, key: &str) -> Option<&'a Value> {
+        self.table.get(key).map(|entry| &entry.node.value)
+    }
+
+    /// The same reader; where its table is absent, what is missing in it is reported at `origin`.
+    pub(super) fn else_at(mut self, origin: Option<Origin>) -> Self {
+        if let Some(origin) = origin.filter(|_| self.standing == Standing::Absent) {
+            self.origin = origin;
+        }
+        self
     }
 
     /// Where the value of a key was written; else where the table was.
@@ -75,9 +112,13 @@ impl<'a> Reader<'a> {
     pub fn require(&mut self, key: &'static str, example: &str) -> bool {
         let there = self.entry(key, || Shape::Any).is_some();
         self.findings.notes().note(&self.path, |path| Asked::Required { path, key });
-        if !there {
+        if !there && self.standing != Standing::Wrong {
             let place = if self.path.is_empty() { "the file" } else { &self.path };
-            let help = format!("add {}", self.origin.source.assignment(key, example));
+            let source = self.origin.source;
+            let help = match self.standing {
+                Standing::Absent => format!("add {}", source.section(&self.path, key, example)),
+                _ => format!("add {}", source.assignment(key, example)),
+            };
             let message = format!("`{key}` is missing in {place}");
             self.findings.push(Diagnostic::error(self.origin, message).help(help));
         }
@@ -96,7 +137,10 @@ impl<'a> Reader<'a> {
         let shape = || Shape::Whole(*range.start(), *range.end());
         let Some(entry) = self.entry(key, shape) else { return default };
         let Value::Integer(number) = entry.node.value else {
-            self.wrong_type(entry, "a whole number", &default.to_string());
+            let within = (*range.start() as f64)..=(*range.end() as f64);
+            let meant = self.meant(entry, &within).map(f64::round);
+            let example = meant.map_or_else(|| default.to_string(), |meant| meant.to_string());
+            self.wrong_type(entry, "a whole number", &example);
             return default;
         };
         match u64::try_from(number) {
@@ -158,7 +202,8 @@ impl<'a> Reader<'a> {
         if let Value::Boolean(value) = entry.node.value {
             return value;
         }
-        self.wrong_type(entry, "true or false", if default { "true" } else { "false" });
+        let meant = remedy::boolean(&entry.node.value).unwrap_or(default);
+        self.wrong_type(entry, "true or false", if meant { "true" } else { "false" });
         default
     }
 
@@ -168,7 +213,8 @@ impl<'a> Reader<'a> {
         if let Value::Text(text) = &entry.node.value {
             return text.clone();
         }
-        self.wrong_type(entry, "text", &format!("{default:?}"));
+        let meant = remedy::text(&entry.node.value).filter(|_| default.is_empty());
+        self.wrong_type(entry, "text", &meant.unwrap_or_else(|| format!("{default:?}")));
         default.to_owned()
     }
 
@@ -196,14 +242,22 @@ impl<'a> Reader<'a> {
     pub fn strings(&mut self, key: &'static str) -> Vec<String> {
         let Some(entry) = self.entry(key, || Shape::Texts) else { return Vec::new() };
         let Value::List(items) = &entry.node.value else {
-            self.wrong_type(entry, "a list of texts", "[\"...\"]");
+            let meant = remedy::texts(&entry.node.value);
+            self.wrong_type(entry, "a list of texts", meant.as_deref().unwrap_or("[\"...\"]"));
             return Vec::new();
         };
         let mut values = Vec::new();
         for item in items {
             match &item.value {
                 Value::Text(text) => values.push(text.clone()),
-                _ => self.wrong_item(item, key, "a list of texts"),
+                value => {
+                    let meant = remedy::text(value);
+                    let help = meant.map_or_else(
+                        || "write a text in double quotes here".to_owned(),
+                        |meant| format!("write {meant}, in quotes"),
+                    );
+                    self.wrong_item(item, key, "a list of texts", &help);
+                }
             }
         }
         values
@@ -211,13 +265,19 @@ impl<'a> Reader<'a> {
 
     /// A table within this one; where the key is absent, an empty one.
     pub fn table(&mut self, key: &'static str) -> Reader<'a> {
-        self.optional_table(key).unwrap_or_else(|| Reader {
-            table: Table::EMPTY,
-            path: self.path_of(key),
-            origin: self.origin,
-            asked: Vec::new(),
-            findings: self.findings,
-        })
+        self.optional_table(key).unwrap_or_else(|| self.no_table(key))
+    }
+
+    /// The same of a table that is short: `example` is how it could be written.
+    pub fn short_table(&mut self, key: &'static str, example: &str) -> Reader<'a> {
+        self.optional_short_table(key, example).unwrap_or_else(|| self.no_table(key))
+    }
+
+    fn no_table(&self, key: &'static str) -> Reader<'a> {
+        let standing = if self.has(key) { Standing::Wrong } else { Standing::Absent };
+        let (path, asked) = (self.path_of(key), Vec::new());
+        let Self { origin, findings, .. } = *self;
+        Reader { table: Table::EMPTY, path, origin, standing, asked, findings }
     }
 
     /// A table within this one, if it is there.
@@ -225,7 +285,20 @@ impl<'a> Reader<'a> {
         let entry = self.entry(key, || Shape::Table)?;
         let child = self.child(&entry.node, entry.key_origin, self.path_of(key));
         if child.is_none() {
-            self.wrong_type(entry, "a table", "{ ... }");
+            let Entry { node, .. } = entry;
+            let message = format!("`{key}` must be a table, not {}", node.value.describe());
+            let help = node.origin.source.table(&self.path_of(key));
+            self.findings.push(Diagnostic::error(node.origin, message).help(help));
+        }
+        child
+    }
+
+    /// The same of a table that is short: `example` is how it could be written.
+    pub fn optional_short_table(&mut self, key: &'static str, example: &str) -> Option<Reader<'a>> {
+        let entry = self.entry(key, || Shape::Table)?;
+        let child = self.child(&entry.node, entry.key_origin, self.path_of(key));
+        if child.is_none() {
+            self.wrong_type(entry, "a table", example);
         }
         child
     }
@@ -234,7 +307,15 @@ impl<'a> Reader<'a> {
     pub fn tables(&mut self, key: &'static str) -> Vec<Reader<'a>> {
         let Some(entry) = self.entry(key, || Shape::Tables) else { return Vec::new() };
         let Value::List(items) = &entry.node.value else {
-            self.wrong_type(entry, "a list of tables", "[{ ... }]");
+            let message =
+                format!("`{key}` must be a list of tables, not {}", entry.node.value.describe());
+            let help = match (&entry.node.value, entry.node.origin.is_json()) {
+                (Value::Table(_), false) => {
+                    format!("begin each with two brackets: [[{}]]", self.path_of(key))
+                }
+                _ => format!("write {}", entry.node.origin.source.assignment(key, "[{ ... }]")),
+            };
+            self.findings.push(Diagnostic::error(entry.node.origin, message).help(help));
             return Vec::new();
         };
         let mut readers = Vec::new();
@@ -242,7 +323,10 @@ impl<'a> Reader<'a> {
             let path = format!("{}[{index}]", self.path_of(key));
             match self.child(item, item.origin, path) {
                 Some(reader) => readers.push(reader),
-                None => self.wrong_item(item, key, "a list of tables"),
+                None => {
+                    let help = "write a table here, in braces: { key = value }";
+                    self.wrong_item(item, key, "a list of tables", help);
+                }
             }
         }
         readers
@@ -259,11 +343,29 @@ impl<'a> Reader<'a> {
                 "" => String::new(),
                 path => format!(" in [{path}]"),
             };
-            let all = format!("the keys here are {}", self.asked.join(", "));
-            self.findings.push(
-                Diagnostic::error(entry.key_origin, format!("unknown key `{}`{place}", entry.key))
-                    .help(did_you_mean(&entry.key, &self.asked, &all)),
-            );
+            let message = format!("unknown key `{}`{place}", entry.key);
+            let help = self.known_instead(entry);
+            self.findings.push(Diagnostic::error(entry.key_origin, message).help(help));
+        }
+    }
+
+    /// What is known instead of a key: it under another section, or another one here.
+    fn known_instead(&self, entry: &Entry) -> String {
+        let elsewhere: Vec<String> = keys()
+            .iter()
+            .filter(|key| key.name == entry.key && key.section != self.path)
+            .map(|key| match entry.key_origin.is_in_file() {
+                true => format!("[{}]", key.section),
+                false => key.path(),
+            })
+            .collect();
+        let all = format!("the keys here are {}", self.asked.join(", "));
+        match elsewhere.as_slice() {
+            [] => did_you_mean(&entry.key, &self.asked, &all),
+            places if entry.key_origin.is_in_file() => {
+                format!("`{}` stands under {}", entry.key, places.join(" or "))
+            }
+            places => format!("write {}", places.join(" or ")),
         }
     }
 
@@ -291,7 +393,8 @@ impl<'a> Reader<'a> {
 
     fn child(&self, node: &'a Node, origin: Origin, path: String) -> Option<Reader<'a>> {
         let table = node.as_table()?;
-        Some(Reader { table, path, origin, asked: Vec::new(), findings: self.findings })
+        let (standing, asked) = (Standing::Given, Vec::new());
+        Some(Reader { table, path, origin, standing, asked, findings: self.findings })
     }
 
     fn number(
@@ -312,7 +415,8 @@ impl<'a> Reader<'a> {
                 return None;
             }
             _ => {
-                self.wrong_type(entry, "a number", &example.to_string());
+                let meant = self.meant(entry, &range).unwrap_or(example);
+                self.wrong_type(entry, "a number", &meant.to_string());
                 return None;
             }
         };
@@ -330,45 +434,31 @@ impl<'a> Reader<'a> {
         self.findings.push(Diagnostic::error(node.origin, message).help(help));
     }
 
-    fn wrong_item(&self, item: &Node, key: &str, expected: &str) {
+    fn wrong_item(&self, item: &Node, key: &str, expected: &str, help: &str) {
         let message = format!("`{key}` must be {expected}; this is {}", item.value.describe());
-        self.findings.push(Diagnostic::error(item.origin, message).help("change this item"));
+        self.findings.push(Diagnostic::error(item.origin, message).help(help));
+    }
+
+    /// The number of the range that a value of the wrong type shows.
+    fn meant(&self, entry: &Entry, range: &RangeInclusive<f64>) -> Option<f64> {
+        let seconds = entry.key.ends_with("_sec");
+        remedy::number(&entry.node.value, seconds).filter(|number| range.contains(number))
     }
 
     fn out_of_range<T: std::fmt::Display>(&self, entry: &Entry, low: T, high: T) {
-        let key = &entry.key;
+        let Entry { key, node, .. } = entry;
         let message = format!("`{key}` must be between {low} and {high}");
-        let help = format!("choose a number from {low} to {high}");
+        let range = format!("choose a number from {low} to {high}");
+        let percent =
+            remedy::number(&node.value, false).filter(|number| (2.0..=100.0).contains(number));
+        let help = match percent {
+            Some(percent) if key.ends_with("_share") => {
+                let share = node.origin.source.assignment(key, &(percent / 100.0).to_string());
+                format!("{range}: write {share} for {percent}%")
+            }
+            _ if key.ends_with("_sec") => format!("{range}: it counts seconds"),
+            _ => range,
+        };
         self.findings.push(Diagnostic::error(entry.node.origin, message).help(help));
     }
-}
-
-/// "did you mean `x`?" where a candidate is near, else `otherwise`.
-pub(crate) fn did_you_mean(word: &str, candidates: &[&str], otherwise: &str) -> String {
-    match nearest(word, candidates) {
-        Some(near) => format!("did you mean `{near}`?"),
-        None => otherwise.to_owned(),
-    }
-}
-
-/// No candidate is nearly as long, and comparing takes time and memory of both lengths.
-const LONGEST_WORD: usize = 128;
-
-/// The candidate that is most like `word`, if it is like it at all.
-#[must_use]
-pub fn nearest<'c>(word: &str, candidates: &[&'c str]) -> Option<&'c str> {
-    if word.len() > LONGEST_WORD {
-        return None;
-    }
-    // `median` for `median_sec`: the unit was left out.
-    let longer =
-        |candidate: &&&str| candidate.strip_prefix(word).is_some_and(|rest| rest.starts_with('_'));
-    let near = candidates
-        .iter()
-        .map(|candidate| (strsim::damerau_levenshtein(word, candidate), *candidate))
-        // Up to a third of the letters may differ.
-        .filter(|(distance, candidate)| distance * 3 <= candidate.len().max(word.len()))
-        .min_by_key(|(distance, _)| *distance)
-        .map(|(_, candidate)| candidate);
-    near.or_else(|| candidates.iter().find(longer).copied())
 }

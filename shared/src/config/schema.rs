@@ -39,7 +39,7 @@ pub fn asked_of_settings() -> Vec<Asked> {
     for rule in ["", "exact"] {
         let mut config = Config::default();
         config.reward_judging.rule = rule.to_owned();
-        all.extend(asked(&[""], |root| drop(parse_settings(root, &config))));
+        all.extend(asked(&[""], |root| drop(parse_settings(root, &config, None))));
     }
     all
 }

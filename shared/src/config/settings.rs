@@ -1,6 +1,6 @@
 //! The users' `settings.json`: the endpoint, and what the live runtime is to do.
 
-use super::diagnostic::Diagnostics;
+use super::diagnostic::{Diagnostics, Origin};
 use super::guard::GuardSettings;
 use super::layers::Layers;
 use super::node::Table;
@@ -132,7 +132,7 @@ pub fn load_live(layers: &Layers) -> Result<Live, Diagnostics> {
     let document = layers.merge()?;
     let mut root = document.reader();
     let config = parse_sections(&mut root);
-    let settings = parse_settings(&mut root, &config);
+    let settings = parse_settings(&mut root, &config, document.sources.json());
     let guard = GuardSettings::read(&mut root, &config);
     root.finish();
     check_sections(&document, &config);
@@ -174,13 +174,14 @@ pub fn has_settings(root: &Table) -> bool {
 }
 
 /// Takes the settings out of a document; its other sections are left to the caller, who then calls
-/// [`check_sections`]. `config` is what its scheduling sections say.
-pub fn parse_settings(root: &mut Reader<'_>, config: &Config) -> Settings {
+/// [`check_sections`]. `config` is what its scheduling sections say, and `start` where the file of the
+/// settings begins: there is said which section is missing.
+pub fn parse_settings(root: &mut Reader<'_>, config: &Config, start: Option<Origin>) -> Settings {
     // Names the file's schema for editors.
     let _ = root.string("$schema", "");
     let pauses = config.policy_serving.sync_mode.pauses();
     let asked = config.reward_judging.rule.is_empty();
-    let mut api = root.table("api");
+    let mut api = root.table("api").else_at(start);
     let (url, variable) = (base_url(&mut api, asked), api_key_env(&mut api, asked));
     let timeout = api.span_sec("timeout_sec", Span::from_secs(60));
     let ca_file = text(&mut api, "ca_file");
@@ -207,7 +208,7 @@ pub fn parse_settings(root: &mut Reader<'_>, config: &Config) -> Settings {
     let learning_rate = Some(learning_rate).filter(|rate| *rate > 0.0);
     training.finish();
 
-    let mut judge = root.table("judge");
+    let mut judge = root.table("judge").else_at(start);
     if asked {
         judge.require("model", "\"the judge's model\"");
     }

@@ -9,6 +9,7 @@ use toml::de::{DeInteger, DeTable, DeValue};
 
 use super::diagnostic::{Diagnostic, Findings, Origin, SourceId};
 use super::node::{Entry, Node, Table, Value};
+use super::syntax;
 
 /// What the parser calls a key that is given twice.
 const DUPLICATE: &str = "duplicate key";
@@ -33,22 +34,11 @@ pub(super) fn parse_toml(source: SourceId, text: &str, findings: &Findings) -> T
         }
         // After the first the parser guesses what was meant, and finds more than there is.
         if !std::mem::replace(&mut broken, true) {
-            findings.push(toml_error(&error, origin, text.get(span).unwrap_or("")));
+            let (message, help) = syntax::toml(error.message(), text, span);
+            findings.push(Diagnostic::error(origin, message).help(help));
         }
     }
     toml_table(document.get_ref(), source, 0)
-}
-
-fn toml_error(error: &toml::de::Error, origin: Origin, at: &str) -> Diagnostic {
-    let bare = at.starts_with(|first: char| first.is_ascii_alphabetic())
-        && at.chars().all(|letter| letter.is_ascii_alphanumeric() || "-_".contains(letter));
-    if bare && error.message().contains("expected") {
-        let message = format!("`{at}` is no value");
-        return Diagnostic::error(origin, message).help(format!("text stands in quotes: \"{at}\""));
-    }
-    let message = error.message().trim_end().replace('\n', "; ");
-    Diagnostic::error(origin, message)
-        .help("this is TOML: `key = value` lines below `[section]` headers, text in quotes")
 }
 
 /// A text as TOML writes it: in double quotes, what is no plain letter escaped.
@@ -133,18 +123,19 @@ pub(super) fn parse_json(source: SourceId, text: &str, findings: &Findings) -> T
         allow_comments: true,
     };
     let whole = Origin { source, start: 0, end: 0 };
-    let help = "this is JSON: one `{ ... }` with `\"key\": value` pairs, commas between them";
     match jsonc_parser::parse_to_ast(text, &CollectOptions::default(), &options) {
         Ok(parsed) => match parsed.value {
             Some(jsonc_parser::ast::Value::Object(object)) => json_table(object, source, findings),
             _ => {
+                let help = syntax::json("", text, 0);
                 findings.push(Diagnostic::error(whole, "the file holds no JSON object").help(help));
                 Table::default()
             }
         },
         Err(error) => {
-            let origin = json_origin(source, &error.range());
-            findings.push(Diagnostic::error(origin, error.kind().to_string()).help(help));
+            let (origin, message) = (json_origin(source, &error.range()), error.kind().to_string());
+            let help = syntax::json(&message, text, origin.start);
+            findings.push(Diagnostic::error(origin, message).help(help));
             Table::default()
         }
     }

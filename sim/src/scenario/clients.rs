@@ -4,7 +4,7 @@ use headway_shared::config::Reader;
 use headway_shared::time::{Span, Time};
 
 use super::columns::Columns;
-use super::distribution::{Unit, optional, required};
+use super::distribution::{Unit, number_in, optional, required};
 use super::words::words;
 use super::world::SHARE;
 use crate::world::settings::{Arrivals, ClientKind, Clients, Retries, Sessions, Slots};
@@ -69,9 +69,11 @@ fn slots(table: &mut Reader<'_>) -> Slots {
 }
 
 fn sessions(table: &mut Reader<'_>, columns: &mut Columns<'_>) -> Sessions {
-    table.require("arrivals", "{ kind = \"poisson\", per_hour = 60 }");
+    let per_hour = table.peek("arrivals").and_then(number_in).unwrap_or_else(|| "60".to_owned());
+    let example = format!("{{ kind = \"poisson\", per_hour = {per_hour} }}");
+    table.require("arrivals", &example);
     Sessions {
-        arrivals: arrivals(table.table("arrivals"), columns),
+        arrivals: arrivals(table.short_table("arrivals", &example), columns),
         think: optional(table, "think", Unit::Seconds, 0.0, columns),
         tool: optional(table, "tool", Unit::Seconds, 0.0, columns),
         tool_share: table.float("tool_share", 0.0, SHARE),

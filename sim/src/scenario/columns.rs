@@ -3,7 +3,9 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use headway_shared::config::{Diagnostic, Findings, Origin, Reader, SourceId, Sources, Syntax};
+use headway_shared::config::{
+    Diagnostic, Findings, Origin, Reader, SourceId, Sources, Syntax, nearest,
+};
 
 use crate::rates::{RateTable, RatesError};
 
@@ -84,7 +86,10 @@ impl<'a> Columns<'a> {
             table.error(
                 "column",
                 format!("there is no column `{column}` in {}", self.sources.name(source)),
-                format!("its columns are {}", names.join(", ")),
+                match nearest(column, &names) {
+                    Some(near) => format!("did you mean `{near}`?"),
+                    None => format!("its columns are {}", names.join(", ")),
+                },
             );
             return None;
         };

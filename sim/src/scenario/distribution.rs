@@ -71,11 +71,14 @@ impl Unit {
         }
     }
 
-    const fn example(self) -> &'static str {
-        match self {
-            Self::Seconds => "{ kind = \"constant\", sec = 2 }",
-            Self::Count => "{ kind = \"constant\", value = 512 }",
-        }
+    /// A distribution of it: always the number that stands in its place, if one does.
+    fn example(self, given: Option<&Value>) -> String {
+        let (key, number) = match self {
+            Self::Seconds => ("sec", "2"),
+            Self::Count => ("value", "512"),
+        };
+        let number = given.and_then(number_in).unwrap_or_else(|| number.to_owned());
+        format!("{{ kind = \"constant\", {key} = {number} }}")
     }
 }
 
@@ -89,7 +92,7 @@ pub(super) fn required(
     unit: Unit,
     columns: &mut Columns<'_>,
 ) -> Distribution {
-    reader.require(key, unit.example());
+    reader.require(key, &unit.example(None));
     optional(reader, key, unit, 0.0, columns)
 }
 
@@ -103,18 +106,14 @@ pub(super) fn optional(
 ) -> Distribution {
     let fallback = constant(default);
     reader.form(key, unit.form());
-    let Some(mut table) = reader.optional_table(key) else { return fallback };
+    let example = unit.example(reader.peek(key));
+    let Some(mut table) = reader.optional_short_table(key, &example) else { return fallback };
     let Some(kind) = kind_of(&mut table) else { return fallback };
     let law = match read(&mut table, kind, unit, columns) {
         None => fallback,
         Some(Ok(law)) => law,
-        Some(Err(DistributionError { parameter, value, requirement })) => {
-            let named = named_parameter(unit, parameter);
-            table.error(
-                named,
-                format!("`{named}` is {value}, but must be {requirement}"),
-                "change it, or choose another `kind`",
-            );
+        Some(Err(error)) => {
+            wrong(&table, unit, error);
             fallback
         }
     };
@@ -126,6 +125,42 @@ pub(super) fn optional(
 pub(super) fn constant(value: f64) -> Distribution {
     #[expect(clippy::expect_used, reason = "only called with the small numbers of this crate")]
     Distribution::constant(value).expect("a default is between 0 and 1e15")
+}
+
+/// A number, as a file says it.
+pub(super) fn number_in(value: &Value) -> Option<String> {
+    match value {
+        Value::Integer(number) => Some(number.to_string()),
+        Value::Float(number) => Some(number.to_string()),
+        _ => None,
+    }
+}
+
+/// The parameters that others are compared with.
+const COMPARED: [&str; 2] = ["min", "median"];
+
+/// Says which parameter no law takes, and what it would take.
+fn wrong(table: &Reader<'_>, unit: Unit, error: DistributionError) {
+    let DistributionError { parameter, value, requirement } = error;
+    if parameter == "values" {
+        let message = format!("the column has {value}, and its values must be {requirement}");
+        let help = "mend the file, or name another `column`";
+        return table.error("column", message, help);
+    }
+    let named = named_parameter(unit, parameter);
+    let (mut must_be, mut write) = (requirement.to_owned(), requirement.to_owned());
+    for other in COMPARED {
+        let (word, key) = (format!("`{other}`"), named_parameter(unit, other));
+        must_be = must_be.replace(&word, &format!("`{key}`"));
+        if let Some(number) = table.peek(key).and_then(number_in) {
+            write = write.replace(&word, &number);
+        }
+    }
+    table.error(
+        named,
+        format!("`{named}` is {value}, but must be {must_be}"),
+        format!("write a number {write}, or choose another `kind`"),
+    );
 }
 
 /// A parameter of a law, as the file spells it.
@@ -165,6 +200,27 @@ fn read(table: &mut Reader<'_>, kind: Kind, unit: Unit, columns: &mut Columns<'_
 /// A log-normal by median and 99th percentile, by median and sigma, or by mean and sigma.
 fn lognormal(table: &mut Reader<'_>, keys: &Keys) -> Option<Law> {
     let (by_mean, by_sigma) = (table.has(keys.mean), table.has("sigma"));
+    let pairs = [(keys.mean, keys.median, "where it lies"), ("sigma", keys.p99, "how wide it is")];
+    for (one, other, what) in pairs {
+        if table.has(one) && table.has(other) {
+            let message = format!("`{one}` and `{other}` both say {what}");
+            table.error(other, message, "keep one of them");
+            // All are known, though there is one too many.
+            for key in [keys.mean, keys.median, keys.p99, "sigma"] {
+                let _ = table.node(key);
+            }
+            return None;
+        }
+    }
+    if let Some(median) = table.peek(keys.median).and_then(number_in)
+        && !by_sigma
+        && !table.has(keys.p99)
+    {
+        let example = median.parse::<f64>().map_or(20.0, |median| 10.0 * median);
+        table.require(keys.p99, &example.to_string());
+        let _ = table.node(keys.median);
+        return None;
+    }
     let mut number = number_of(table);
     Some(if by_mean {
         Distribution::lognormal_mean_sigma(number(keys.mean)?, number("sigma")?)

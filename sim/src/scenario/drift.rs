@@ -2,7 +2,7 @@
 
 use headway_shared::config::Reader;
 
-use super::world::SHARE;
+use super::world::{SHARE, rest};
 use crate::drift::{Growth, Model, Stretch, Tokens};
 
 /// Standard deviations and variances beyond these are no drift that anything could be trained under.
@@ -58,7 +58,10 @@ pub(super) fn read(world: &mut Reader<'_>) -> Option<Model> {
         table.error(
             "padded_share",
             "`shifted_share` and `padded_share` are more than 1 together",
-            "a sample has one of the two faults: lower one of them",
+            format!(
+                "write {} or less: a sample has one of the two faults",
+                rest("padded_share", model.shifted_share)
+            ),
         );
     }
     table.finish();

@@ -96,11 +96,13 @@ fn reconfigure(table: &mut Reader<'_>, variant: Variant<'_>) -> Fault {
     match variant(&table.strings("set")) {
         Ok(config) => Fault::Reconfigure(Box::new(config)),
         Err(problems) => {
-            let first = problems.items.first().map_or("", |problem| &problem.message);
+            let first = problems.items.first();
+            let what = first.map_or("", |problem| &problem.message);
+            let help = first.and_then(|problem| problem.help.as_deref());
             table.error(
                 "set",
-                format!("no valid configuration: {first}"),
-                "change the assignments",
+                format!("no valid configuration: {what}"),
+                help.unwrap_or("set other values"),
             );
             Fault::OperatorResume
         }

@@ -51,7 +51,7 @@ fn decode(
     let given: Vec<&str> = LAWS.into_iter().filter(|key| table.node(key).is_some()).collect();
     if let [one, another, ..] = given.as_slice() {
         let message = format!("`{one}` and `{another}` both say how fast a replica decodes");
-        table.error(one, message, "keep one");
+        table.error(one, message, "keep one of them");
     }
     let name = table.node("decode_rates").map(|node| &node.value);
     let node = table.node("decode_table");

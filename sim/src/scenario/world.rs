@@ -16,6 +16,13 @@ use crate::world::settings::{
 
 /// A share.
 pub(super) const SHARE: std::ops::RangeInclusive<f64> = 0.0..=1.0;
+
+/// A key with all that another share leaves it.
+pub(super) fn rest(key: &str, other: f64) -> String {
+    // Millionths, so that 1 - 0.7 is 0.3.
+    let left = ((1.0 - other) * 1e6).round() / 1e6;
+    format!("`{key} = {left}`")
+}
 /// Any rate or time that is not zero.
 const POSITIVE: std::ops::RangeInclusive<f64> = 1e-9..=1e12;
 
@@ -78,7 +85,7 @@ fn judge(mut table: Reader<'_>, columns: &mut Columns<'_>, resources: &mut Resou
             table.error(
                 "vote",
                 "`vote` and rates of tokens both say how long a vote takes",
-                "keep one",
+                "keep one of them",
             );
         }
         for key in ["read_tokens_per_sec", "write_tokens_per_sec"] {
@@ -113,14 +120,20 @@ fn judge(mut table: Reader<'_>, columns: &mut Columns<'_>, resources: &mut Resou
         table.error(
             "hopeless_share",
             "`solved_share` and `hopeless_share` are more than 1 together",
-            "the rest of the prompts are solved by some of their group: leave room for it",
+            format!(
+                "write {} or less: the rest of the prompts are solved by some of their group",
+                rest("hopeless_share", judge.solved_share)
+            ),
         );
     }
     if judge.positive_share + judge.negative_share > 1.0 {
         table.error(
             "negative_share",
             "`positive_share` and `negative_share` are more than 1 together",
-            "the rest of the samples deserve 0: leave room for it",
+            format!(
+                "write {} or less: the rest of the samples deserve 0",
+                rest("negative_share", judge.positive_share)
+            ),
         );
     }
     table.finish();
@@ -133,7 +146,7 @@ fn trainer(mut table: Reader<'_>, columns: &mut Columns<'_>) -> Trainer {
             table.error(
                 "step",
                 "`step` and `sec_per_token` both say how long a step takes",
-                "keep one",
+                "keep one of them",
             );
         }
         StepTime::Time(required(&mut table, "step", Unit::Seconds, columns))
@@ -162,7 +175,7 @@ fn weights(mut table: Reader<'_>, columns: &mut Columns<'_>) -> Weights {
             table.error(
                 "transfer",
                 "`transfer` and `size_gb` both say how long it takes",
-                "keep one",
+                "keep one of them",
             );
         }
         table.require("link_gb_per_sec", "25");

@@ -12,8 +12,8 @@ use crate::scenario::{Case, Scenario};
 /// More points than this are taken for a slip of the pen.
 pub const MOST_POINTS: usize = 10_000;
 
-/// The name that messages give to an expression.
-const SOURCE: &str = "--over";
+/// The option, which messages name as the place of an expression.
+pub const OPTION: &str = "--over";
 
 /// What stands for every case of a scenario.
 pub const CASES: &str = "cases";
@@ -59,8 +59,21 @@ pub fn parse(
     tree: &Table,
     cases: &[Case],
 ) -> Result<Vec<Axis>, Diagnostics> {
+    parse_from(OPTION, expressions, tree, cases)
+}
+
+/// The same of expressions that stand elsewhere than behind the option: messages name `source`.
+///
+/// # Errors
+/// As [`parse`].
+pub fn parse_from(
+    source: &str,
+    expressions: &[String],
+    tree: &Table,
+    cases: &[Case],
+) -> Result<Vec<Axis>, Diagnostics> {
     let same = |one: &str, other: &str| one == other;
-    read((SOURCE, MOST_POINTS), same, expressions, |expression| expression.axis(tree, cases))
+    read((source, MOST_POINTS), same, expressions, |expression| expression.axis(tree, cases))
 }
 
 /// Reads the expressions of a space to search: keys of the scheduling sections only, and any number
@@ -147,9 +160,18 @@ impl Expression<'_> {
         }
         let Some((key, list)) = self.text.split_once('=') else {
             let message = format!("`{}` says no values", self.text);
-            let help = "write KEY=VALUES, such as max_head_off_policyness=0,1,2,4,8 or =0..16";
-            return Err(self.error(0, self.text.len(), message, help));
+            let help = match nearest(self.text, &[CASES]) {
+                Some(cases) => format!("did you mean `{cases}`?"),
+                None => "write KEY=VALUES, such as max_head_off_policyness=0,1,2,4,8 or =0..16"
+                    .to_owned(),
+            };
+            return Err(self.error(0, self.text.len(), message, &help));
         };
+        if key.trim() == CASES {
+            let message = "`cases` stands for all cases of the scenario, and has no values";
+            let help = "write --over cases; of one case alone: headway compare --case-b NAME";
+            return Err(self.error(key.len(), self.text.len(), message.to_owned(), help));
+        }
         let path = resolve(key.trim(), tree)
             .map_err(|unknown| self.error(0, key.len(), unknown.to_string(), &unknown.help()))?;
         let mut choices: Vec<Choice> = Vec::new();
@@ -218,8 +240,10 @@ impl Expression<'_> {
             return Ok(vec![text.into()]);
         };
         let (to, step) = rest.split_once('/').unwrap_or((rest, "1"));
+        // Of `0...4` the second number would be `.4`.
+        let end = Some(to.trim()).filter(|to| !to.starts_with('.'));
         let (Some(from), Some(to), Some(step)) =
-            (number::parse(from.trim()), number::parse(to.trim()), number::parse(step.trim()))
+            (number::parse(from.trim()), end.and_then(number::parse), number::parse(step.trim()))
         else {
             let help = "a range goes from a number to a number: 0..16, or 0..16/4 with a step";
             return fail(format!("`{text}` is no range"), help);
@@ -322,6 +346,9 @@ mod tests {
         assert!(missing.starts_with("--over:1:43: a value is missing"), "{missing}");
         assert!(missing.contains("help: write values with commas"), "{missing}");
         assert!(message(&format!("{ETA}=4..x")).contains("`4..x` is no range"));
+        assert!(message(&format!("{ETA}=0...4")).contains("`0...4` is no range"));
+        assert!(message("cases=ours").contains("has no values"));
+        assert!(message("casess").contains("did you mean `cases`?"));
         assert!(message(&format!("{ETA}=4..0")).contains("is empty"));
         assert!(message(&format!("{ETA}=0..4/0")).contains("is not above 0"));
         assert!(message(&format!("{ETA}=1,1")).contains("given twice"));

@@ -84,7 +84,8 @@ fn a_set_that_cannot_be_placed_says_why() {
         ("max_head_off_policynes=4", "unknown key", "did you mean `max_head_off_policyness`?"),
         ("engine=x", "several keys", "policy_serving.engine, policy_training.engine"),
         ("votes", "no assignment", "--set key=value"),
-        ("=3", "unknown key", "whole path"),
+        ("=3", "no key stands in front", "--set key=value"),
+        ("batch_size 4", "no assignment", "write --set batch_size=4"),
         ("a..b=3", "unknown key", "whole path"),
         ("policy_training.batchsize=4", "unknown key `batchsize`", "did you mean `batch_size`?"),
     ] {

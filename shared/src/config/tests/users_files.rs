@@ -94,6 +94,23 @@ fn settings_without_an_endpoint_or_a_model_say_what_is_missing() {
         "{message}"
     );
     assert!(message.contains("settings.json:1:1: `model` is missing in judge"), "{message}");
+    let section = "help: add `\"judge\": { \"model\": \"the judge's model\" }`";
+    assert!(message.contains(section), "{message}");
+}
+
+#[test]
+fn what_is_missing_in_the_settings_is_said_of_their_file() {
+    let message = live("{}").unwrap_err();
+    assert!(message.contains("settings.json:1:1: `base_url` is missing in api"), "{message}");
+    assert!(message.contains("`\"api\": { \"base_url\": "), "{message}");
+    assert!(!message.contains("config.toml:"), "{message}");
+}
+
+#[test]
+fn a_key_that_is_there_as_something_else_than_a_table_is_said_once() {
+    let message = live("{ \"api\": 3, \"judge\": { \"model\": \"m\" } }").unwrap_err();
+    assert!(message.contains("`api` must be a table, not a whole number"), "{message}");
+    assert!(!message.contains("is missing"), "{message}");
 }
 
 #[test]

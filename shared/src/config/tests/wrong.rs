@@ -36,11 +36,55 @@ const TYPES: &[Case] = &[
         "`batch_size = 16`",
     ),
     (
+        "[policy_training]\nbatch_size = \"32\"",
+        (2, 14),
+        "\"32\"",
+        "`batch_size` must be a whole number, not text",
+        "`batch_size = 32`",
+    ),
+    (
+        "[policy_serving]\npause_timeout_sec = \"2m\"",
+        (2, 21),
+        "\"2m\"",
+        "`pause_timeout_sec` must be a number, not text",
+        "`pause_timeout_sec = 120`",
+    ),
+    (
+        "[reward_judging]\nfire_on_turn_end = \"false\"",
+        (2, 20),
+        "\"false\"",
+        "must be true or false, not text",
+        "`fire_on_turn_end = false`",
+    ),
+    (
+        "[queue]\nbatch_size = 4",
+        (2, 1),
+        "batch_size",
+        "unknown key `batch_size` in [queue]",
+        "`batch_size` stands under [policy_training]",
+    ),
+    ("max_size = 4", (1, 1), "max_size", "unknown key `max_size`", "stands under [queue]"),
+    (
+        "[policy_training]\neta = 2",
+        (2, 1),
+        "eta",
+        "unknown key `eta`",
+        "did you mean `max_head_off_policyness`?",
+    ),
+    ("[training]", (1, 2), "training", "unknown key", "did you mean `policy_training`?"),
+    (
+        "[queue]\nqueue_type = \"FIFO\"",
+        (2, 14),
+        "\"FIFO\"",
+        "`queue_type` cannot be \"FIFO\"",
+        "did you mean `fifo`?",
+    ),
+    (
         "[policy_training]\nbatch_size = 1.5",
         (2, 14),
         "1.5",
         "must be a whole number, not a decimal number",
-        "`batch_size = 16`",
+        "`batch_size = 2`",
     ),
     (
         "[policy_training]\nbatch_size = -1",
@@ -132,7 +176,7 @@ const TYPES: &[Case] = &[
         (1, 19),
         "3",
         "`policy_training` must be a table, not a whole number",
-        "policy_training =",
+        "begin a section [policy_training]",
     ),
     ("[reward_judging]\nvotes = 2024-01-01", (2, 9), "2024-01-01", "not a date", "`votes = 1`"),
 ];
@@ -145,8 +189,8 @@ const SYNTAX: &[Case] = &[
         "`max_size` is given twice",
         "keep one of them",
     ),
-    ("[queue]\nmax_size = ", (2, 12), "", "", "this is TOML"),
-    ("[queue\nmax_size = 3", (1, 7), "", "", "this is TOML"),
+    ("[queue]\nmax_size = ", (2, 12), "", "`max_size` has no value", "write one behind the `=`"),
+    ("[queue\nmax_size = 3", (1, 7), "", "", "alone on its line: `[queue]`"),
 ];
 
 const RULES: &[Case] = &[
