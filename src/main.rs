@@ -15,6 +15,7 @@ mod outcome;
 mod page;
 mod progress;
 mod promotion;
+mod redrawn;
 mod repeat;
 mod schemas;
 mod shards;

@@ -7,7 +7,6 @@ use headway_shared::config::{Diagnostic, Diagnostics};
 use headway_sim::calibrate::Calibrated;
 use headway_sim::plan::Planning;
 use headway_sim::plan::results::PlanResults;
-use headway_sim::report::about::About;
 use headway_sim::report::folder::Folder;
 use headway_sim::report::html;
 use headway_sim::report::json;
@@ -111,14 +110,12 @@ pub(crate) fn save_validation(
     folder: Folder,
     to: &Path,
     validation: &Validation,
-    about: &About,
 ) -> Result<String, Failure> {
-    let pictures = plot::draw_validation(validation).map_err(Failure::broken)?;
-    let page = html::of_validation(validation, about, &pictures);
-    let table = validation.csv().to_bytes().map_err(Failure::broken)?;
-    let document = format!("{:#}\n", validation.document()).into_bytes();
-    let files = vec![("validation.csv".into(), table), ("validation.json".into(), document)];
-    save_all(folder, to, Some(page), &pictures, Ok(files))
+    // As it is drawn again from its files.
+    let stored = validation.as_stored().map_err(Failure::broken)?;
+    let pictures = plot::draw_validation(&stored).map_err(Failure::broken)?;
+    let page = html::of_validation(&stored, &pictures);
+    save_all(folder, to, Some(page), &pictures, validation.files())
 }
 
 /// Stages the tables and plots of a plan and puts them in their places; says in words where.
@@ -128,8 +125,7 @@ pub(crate) fn save_plan(
     results: &PlanResults,
 ) -> Result<String, Failure> {
     let pictures = plot::draw_plan(results).map_err(Failure::broken)?;
-    let page = html::of_plan(results, &pictures);
-    save_all(folder, to, Some(page), &pictures, results.files())
+    save_all(folder, to, &html::of_plan(results, &pictures), &pictures, results.files())
 }
 
 /// The same of a tournament.
@@ -139,20 +135,18 @@ pub(crate) fn save_tournament(
     results: &TournamentResults,
 ) -> Result<String, Failure> {
     let pictures = plot::draw_tournament(results).map_err(Failure::broken)?;
-    save_all(folder, to, None, &pictures, results.files())
+    save_all(folder, to, &html::of_tournament(results, &pictures), &pictures, results.files())
 }
 
 fn save_all(
     mut folder: Folder,
     to: &Path,
-    page: Option<String>,
+    page: &str,
     pictures: &[Picture],
     files: io::Result<Vec<(String, Vec<u8>)>>,
 ) -> Result<String, Failure> {
     let unwritable = |error: io::Error| Failure::unwritable(to, &error);
-    if let Some(page) = page {
-        folder.write(html::FILE, page.as_bytes()).map_err(unwritable)?;
-    }
+    folder.write(html::FILE, page.as_bytes()).map_err(unwritable)?;
     for picture in pictures {
         stage(&mut folder, picture).map_err(unwritable)?;
     }

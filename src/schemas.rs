@@ -1,8 +1,9 @@
-//! JSON schemas of the files that people write.
+//! JSON schemas of the files that people write, and of those that results consist of.
 
 use headway_shared::config::schema::{
     Abouts, abouts_of_sections, asked_of_config, asked_of_settings, asked_of_tuned, plain, schema,
 };
+use headway_sim::report::documents;
 use headway_sim::scenario;
 use serde_json::Value;
 
@@ -19,23 +20,29 @@ pub(crate) enum Kind {
     Settings,
     /// A scenario
     Scenario,
-    /// What `headway tune` writes
+    /// tuned.toml, what `headway tune` chose
     Tuned,
+    /// run.json and sweep.json, what a simulation or a sweep is about
+    Result,
+    /// plan.json
+    Plan,
+    /// tune.json
+    Tune,
+    /// tournament.json
+    Tournament,
+    /// validation.json
+    Validation,
+    /// What `headway check` compares a scenario with
+    Golden,
 }
 
 impl Kind {
-    /// All of them.
-    const ALL: [Self; 4] = [Self::Config, Self::Settings, Self::Scenario, Self::Tuned];
-
-    /// The file that `headway init` writes.
-    const fn file(self) -> &'static str {
-        match self {
-            Self::Config => "config.toml",
-            Self::Settings => "settings.json",
-            Self::Scenario => "scenario.toml",
-            Self::Tuned => "tuned.toml",
-        }
-    }
+    /// Those that `headway init` writes, each with the name of its file.
+    const WRITTEN: [(Self, &'static str); 3] = [
+        (Self::Config, "config.toml"),
+        (Self::Settings, "settings.json"),
+        (Self::Scenario, "scenario.toml"),
+    ];
 
     /// The file of its schema.
     pub(crate) const fn schema_file(self) -> &'static str {
@@ -44,6 +51,12 @@ impl Kind {
             Self::Settings => "settings.schema.json",
             Self::Scenario => "scenario.schema.json",
             Self::Tuned => "tuned.schema.json",
+            Self::Result => "result.schema.json",
+            Self::Plan => "plan.schema.json",
+            Self::Tune => "tune.schema.json",
+            Self::Tournament => "tournament.schema.json",
+            Self::Validation => "validation.schema.json",
+            Self::Golden => "golden.schema.json",
         }
     }
 
@@ -54,6 +67,12 @@ impl Kind {
             Self::Settings => ("settings.json of Headway", asked_of_settings()),
             Self::Scenario => ("A scenario of Headway", scenario::asked()),
             Self::Tuned => ("A tuned file of Headway", asked_of_tuned()),
+            Self::Result => return documents::result(),
+            Self::Plan => return documents::plan(),
+            Self::Tune => return documents::tune(),
+            Self::Tournament => return documents::tournament(),
+            Self::Validation => return documents::validation(),
+            Self::Golden => return documents::golden(),
         };
         let mut abouts = abouts_of_pages();
         abouts.extend(abouts_of_sections(&["", "guard.previous"]));
@@ -65,9 +84,8 @@ impl Kind {
 pub(crate) fn beside<'a>(
     files: impl Iterator<Item = &'a str>,
 ) -> impl Iterator<Item = (&'static str, String)> {
-    let kinds: Vec<Kind> =
-        files.filter_map(|name| Kind::ALL.into_iter().find(|kind| kind.file() == name)).collect();
-    kinds.into_iter().map(|kind| (kind.schema_file(), format!("{:#}\n", kind.schema())))
+    let kind = |name: &str| Kind::WRITTEN.into_iter().find(|(_, file)| *file == name);
+    files.filter_map(kind).map(|(kind, _)| (kind.schema_file(), format!("{:#}\n", kind.schema())))
 }
 
 /// What the tables of the pages say: below a heading of a table, ``| `key` | value | default |

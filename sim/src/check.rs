@@ -13,7 +13,7 @@ mod play;
 
 pub use case::{Case, github, junit};
 pub use difference::{Difference, Divergence, How, Moved, Taken};
-pub use golden::{FORMAT_VERSION, Golden, GoldenError};
+pub use golden::{FORMAT_VERSION, Golden, GoldenError, Pairs};
 pub use log::{BLOCK, DamagedLog, Log};
 pub use many::{Blessed, Outcome, Target, bless_all, check_all, runs_to_bless};
 pub use play::{Limits, beginning};

@@ -1,7 +1,10 @@
 //! Results as files, tables, plots and pages.
 
 pub mod about;
+pub mod cell;
 pub mod csv;
+pub mod described;
+pub mod documents;
 pub mod folder;
 pub mod gantt;
 pub mod html;

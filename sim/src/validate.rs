@@ -6,6 +6,7 @@
 //! the prediction interval of one run, and the run lies in it or does not. `docs/validate.md` says how
 //! to read the result.
 
+mod document;
 mod draw;
 mod figures;
 mod interval;
@@ -13,7 +14,7 @@ mod laws;
 mod measure;
 mod results;
 mod settings;
-mod tables;
+mod stored;
 mod tolerance;
 mod world;
 
@@ -23,6 +24,9 @@ use headway_shared::core::Scheduler;
 use headway_shared::input::Input;
 use headway_shared::time::Span;
 
+pub use document::{
+    FailedDocument, MetricDocument, RunDocument, ScoreDocument, SumDocument, ValidationDocument,
+};
 pub use figures::{FIGURES, Figure, Group};
 pub use interval::{COVERAGE, Prediction, central, one_more, predict, score};
 pub use laws::{Laws, METRICS as LAWS};

@@ -8,9 +8,9 @@ use crate::failure::Failure;
 use crate::schemas::Kind;
 use crate::{outcome, terminal};
 
-/// Write the JSON schema of a file that people write, with which editors complete and check it
+/// Write the JSON schema of a file, with which editors complete and check it
 ///
-/// It says which keys there are, what they mean and what they can hold. Rules between keys it does not
+/// Of files that people write, and of the JSON files of results, for tools that read them. It says which keys there are, what they mean and what they can hold. Rules between keys it does not
 /// know: the commands that read a file report those.
 #[derive(clap::Args)]
 pub(crate) struct Args {

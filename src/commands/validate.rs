@@ -3,7 +3,6 @@
 use std::path::PathBuf;
 
 use headway_shared::time::Span;
-use headway_sim::report::about::About;
 use headway_sim::scenario::Warmup;
 use headway_sim::validate::{Task, validate};
 
@@ -69,14 +68,19 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
         tolerances: &tolerances,
         baseline: baseline.as_ref(),
     };
-    let validation = validate(&task, &Bar::new(runs.len() * args.replications as usize))?;
+    let bar = Bar::new(runs.len() * args.replications as usize);
+    let mut validation = validate(&task, &bar)?;
+    validation.about.get_or_insert_default().command = command(args);
+    drop(bar);
 
     let to = args.output.folder(&format!("{}/validate", scenario.name));
-    let about = About { command: command(args), ..About::of(&scenario) };
-    let wrote = outcome::save_validation(outcome::folder(&to)?, &to, &validation, &about)?;
+    let wrote = outcome::save_validation(outcome::folder(&to)?, &to, &validation)?;
     terminal::data(&match args.output.format {
         Format::Table => headline::validation(&validation),
-        Format::Json => format!("{:#}\n", validation.document()),
+        Format::Json => {
+            let document = serde_json::to_value(validation.document()).map_err(Failure::broken)?;
+            format!("{document:#}\n")
+        }
         Format::Csv => validation.csv().to_text().map_err(Failure::broken)?,
     })?;
     terminal::remark(&wrote);

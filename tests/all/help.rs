@@ -61,7 +61,11 @@ fn every_command_explains_its_options() {
         ("torture", &["--jobs", "--out"], &["--seeds", "--first", "--inputs", "1: a seed broke"]),
         ("describe", &["--set", "--config", "--settings", "--format"], &["--run", "markdown"]),
         ("init", &[], &["--from", "--kind", "--rule", "--force", "--yes"]),
-        ("schema", &["--out"], &["config", "settings", "scenario", "tuned"]),
+        (
+            "schema",
+            &["--out"],
+            &["config", "settings", "scenario", "tuned", "tournament", "golden"],
+        ),
         ("completions", &[], &["bash", "zsh"]),
         ("man", &[], &["<DIR>"]),
         ("diagnose", &["--format"], &["<RUN|DIR>", "1: a cause was found"]),

@@ -1,10 +1,11 @@
 //! JSON schemas, completions and man pages.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use crate::all::blessed;
 use crate::all::support::{files, live, small, succeed};
@@ -85,6 +86,83 @@ fn every_shipped_file_is_as_its_schema_says_and_wrong_ones_are_not() {
         fs::write(&file, text).unwrap();
         let said = wrong(&packages, &schema(kind), &[file]);
         assert!(said.contains(what), "{kind} takes {text:?}: {said:?}");
+    }
+}
+
+/// Which schema a JSON file of a result has.
+fn kind_of(path: &Path) -> Option<&'static str> {
+    let folder = path.parent()?.file_name()?.to_str()?;
+    Some(match path.file_name()?.to_str()? {
+        "run.json" | "sweep.json" => "result",
+        "plan.json" => "plan",
+        "tune.json" => "tune",
+        "tournament.json" => "tournament",
+        "validation.json" => "validation",
+        _ if folder == "check" => "golden",
+        _ => return None,
+    })
+}
+
+/// The JSON files in a folder and in those within it, by their schema.
+fn documents(folder: &Path, found: &mut BTreeMap<&'static str, Vec<PathBuf>>) {
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            documents(&path, found);
+        } else if path.extension().is_some_and(|extension| extension == "json") {
+            let kind = kind_of(&path);
+            let kind = kind.unwrap_or_else(|| panic!("{} has no schema", path.display()));
+            found.entry(kind).or_default().push(path);
+        }
+    }
+}
+
+/// One result of each command that writes one.
+fn results(dir: &Path) {
+    let scenario = small();
+    let scenario = scenario.to_str().unwrap();
+    let make = |args: &[&str]| drop(succeed(dir, args));
+    make(&["simulate", scenario, "--record", "--out", "made/run"]);
+    make(&["sweep", scenario, "--out", "made/sweep"]);
+    let space = ["--space", "max_head_off_policyness=0,2", "--subject-to", "staleness_head_p99<=9"];
+    make(&[&["tune", scenario, "--out", "made/tune"][..], &space].concat());
+    make(&["plan", scenario, "--gpus", "4", "--out", "made/plan"]);
+    let gates =
+        ["--gates", "headway,sync", "--sync-modes", "in_flight", "--out", "made/tournament"];
+    make(&[&["tournament", "--workload", scenario][..], &gates].concat());
+    let loose = ["--tolerance", "*=none", "--warmup-steps", "2", "--replications", "2"];
+    let of = ["made/run/run.record", "--scenario", scenario, "--out", "made/validation"];
+    make(&[&["validate"][..], &of, &loose].concat());
+    make(&["check", scenario, "--bless", "--results", "made/check"]);
+}
+
+#[test]
+fn every_json_file_of_a_result_is_as_its_schema_says_and_a_wrong_one_is_not() {
+    let Some(packages) = validator() else { return };
+    let dir = tempfile::tempdir().unwrap();
+    succeed(dir.path(), &["schema", "--out", "schemas"]);
+    let schema = |kind: &str| dir.path().join("schemas").join(format!("{kind}.schema.json"));
+    results(dir.path());
+    let mut found = BTreeMap::new();
+    documents(&dir.path().join("made"), &mut found);
+    let kinds = ["golden", "plan", "result", "tournament", "tune", "validation"];
+    assert_eq!(found.keys().copied().collect::<Vec<_>>(), kinds);
+    documents(&blessed::root().join("results"), &mut found);
+    for (kind, files) in &found {
+        assert_eq!(wrong(&packages, &schema(kind), files), "", "{kind}");
+        let text = fs::read_to_string(&files[0]).unwrap();
+        let document: Map<String, Value> = serde_json::from_str(&text).unwrap();
+        let (mut more, mut less) = (document.clone(), document.clone());
+        more.insert("scenarios".into(), 1.into());
+        let first = less.keys().next().cloned().unwrap();
+        less.shift_remove(&first);
+        let missing = format!("'{first}' is a required");
+        for (document, said) in [(more, "'scenarios' was unexpected"), (less, missing.as_str())] {
+            let file = dir.path().join("wrong.json");
+            fs::write(&file, Value::Object(document).to_string()).unwrap();
+            let found = wrong(&packages, &schema(kind), &[file]);
+            assert!(found.contains(said), "{kind}: {found:?}");
+        }
     }
 }
 

@@ -43,6 +43,18 @@ fn records_are_predicted_in_their_own_world_and_missed_in_another() {
     assert_eq!(table.lines().next(), Some(header));
     assert!(table.contains("\ntight,1,steps_per_hour,1/h,"), "{table}");
 
+    succeed(dir.path(), &["plot", "out/small/validate", "--out", "again"]);
+    let again = files(&dir.path().join("again"));
+    assert_eq!(again.len(), 5, "{:?}", again.keys());
+    again.iter().for_each(|(name, bytes)| assert!(*bytes == made[name], "{name} differs"));
+    fs::create_dir(dir.path().join("odd")).unwrap();
+    fs::write(dir.path().join("odd/validation.json"), &made["validation.json"]).unwrap();
+    let odd = table.replace(",steps_per_hour,", ",steps_per_day,");
+    fs::write(dir.path().join("odd/validation.csv"), odd).unwrap();
+    let output = run(dir.path(), &["plot", "odd"]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(stderr(&output).contains("validation.csv: line 4: `steps_per_day` is no metric"));
+
     let output = run(dir.path(), &validate(scenario, &[&loose[..], &[slow]].concat()));
     assert_eq!(output.status.code(), Some(1), "{}", stderr(&output));
     let said = String::from_utf8(output.stdout.clone()).unwrap();

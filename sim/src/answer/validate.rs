@@ -121,7 +121,7 @@ mod tests {
         let figure = FIGURES.iter().position(|figure| figure.name == name).unwrap();
         let prediction = Prediction { value: 0.5 * (low + high), interval: Some((low, high)) };
         let tolerance = FIGURES[figure].tolerance;
-        Row { run: 0, figure, measured: Some(measured), prediction: Some(prediction), tolerance }
+        Row::new(0, figure, Some(measured), Some(prediction), tolerance)
     }
 
     fn validation(rows: Vec<Row>) -> Validation {
@@ -134,6 +134,7 @@ mod tests {
             failed: None,
         };
         Validation {
+            version: String::new(),
             scenario: "made-up".into(),
             scenario_digest: String::new(),
             fitted_to: String::new(),
@@ -147,6 +148,7 @@ mod tests {
             sums: Vec::new(),
             scores: Vec::new(),
             rows,
+            about: None,
         }
     }
 

@@ -112,7 +112,7 @@ pub(super) fn moved(golden: &Golden, summary: &Summary) -> Vec<Moved> {
         let same = old == new && kind.is_some();
         (!same).then(|| Moved { name: name.clone(), kind, old, new, noise })
     };
-    golden.metrics.iter().filter_map(moved).collect()
+    golden.metrics.0.iter().filter_map(moved).collect()
 }
 
 impl Moved {

@@ -5,51 +5,72 @@ use std::io;
 use std::path::Path;
 
 use headway_shared::digest::Digest;
-use serde::Deserialize;
-use serde_json::{Map, Value};
+use serde::{Deserialize, Serialize, Serializer};
+use serde_json::{Map, Value, json};
 
 use super::log::Log;
+use crate::report::described::{Described, described};
 use crate::report::number;
 
 /// The version of the layout of a golden's files.
 pub const FORMAT_VERSION: u32 = 1;
 
-/// What was accepted of a scenario.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
-pub struct Golden {
-    /// The layout.
-    pub format: u32,
-    /// The scenario's name.
-    pub scenario: String,
-    /// Its [digest](crate::scenario::Scenario::digest).
-    pub scenario_digest: String,
-    /// Its seed.
-    pub seed: u64,
-    /// The build that decided.
-    pub headway: String,
-    /// Its decision version.
-    pub decision_version: u32,
-    /// The run was ended after so many inputs; 0: it ended by itself.
-    pub max_inputs: u64,
-    /// Why it ended, in a word.
-    pub ended: String,
-    /// When, in seconds.
-    pub end_sec: f64,
-    /// Inputs.
-    pub inputs: u64,
-    /// Decisions.
-    pub actions: u64,
-    /// The digest of all decisions and their times.
-    pub digest: String,
-    /// Inputs of which the log has the actions.
-    pub log_inputs: u64,
-    /// The digest of the log's bytes.
-    pub log_digest: String,
-    /// Runs from which the noise was taken, this one included.
-    pub replications: u32,
-    /// For each metric its value in this run and its noise: half the width of the interval in which
-    /// one more replication lies, at 95%. Either is null where it is undefined.
-    pub metrics: Map<String, Value>,
+described! {
+    /// What was accepted of a scenario.
+    #[derive(Clone, Debug, PartialEq)]
+    pub struct Golden {
+        /// The layout.
+        pub format: u32,
+        /// The scenario's name.
+        pub scenario: String,
+        /// Its [digest](crate::scenario::Scenario::digest).
+        pub scenario_digest: String,
+        /// Its seed.
+        pub seed: u64,
+        /// The build that decided.
+        pub headway: String,
+        /// Its decision version.
+        pub decision_version: u32,
+        /// The run was ended after so many inputs; 0: it ended by itself.
+        pub max_inputs: u64,
+        /// Why it ended, in a word.
+        pub ended: String,
+        /// When, in seconds.
+        #[serde(serialize_with = "rounded")]
+        pub end_sec: f64,
+        /// Inputs.
+        pub inputs: u64,
+        /// Decisions.
+        pub actions: u64,
+        /// The digest of all decisions and their times.
+        pub digest: String,
+        /// Inputs of which the log has the actions.
+        pub log_inputs: u64,
+        /// The digest of the log's bytes.
+        pub log_digest: String,
+        /// Runs from which the noise was taken, this one included.
+        pub replications: u32,
+        /// For each metric its value in this run and its noise: half the width of the interval in which
+        /// one more replication lies, at 95%. Either is null where it is undefined.
+        pub metrics: Pairs,
+    }
+}
+
+/// Two numbers for each metric.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Pairs(pub Map<String, Value>);
+
+impl Described for Pairs {
+    fn schema() -> Value {
+        let number = json!({ "type": ["number", "null"] });
+        let pair = json!({ "type": "array", "items": number, "minItems": 2, "maxItems": 2 });
+        json!({ "type": "object", "additionalProperties": pair })
+    }
+}
+
+fn rounded<S: Serializer>(value: &f64, serializer: S) -> Result<S::Ok, S::Error> {
+    number::json(Some(*value)).serialize(serializer)
 }
 
 /// Why there is no golden to compare with.
@@ -141,7 +162,7 @@ impl Golden {
                 pair.len() == 2 && pair.iter().all(|value| value.is_null() || value.is_number())
             })
         };
-        match golden.metrics.iter().find(|(_, pair)| !sound(pair)) {
+        match golden.metrics.0.iter().find(|(_, pair)| !sound(pair)) {
             Some((name, _)) => Err(damaged(format!("{name} is no pair of numbers"))),
             None => Ok(golden),
         }
@@ -150,13 +171,13 @@ impl Golden {
     /// A metric's value and its noise; `None`: it has no such metric.
     #[must_use]
     pub fn metric(&self, name: &str) -> Option<(Option<f64>, Option<f64>)> {
-        let pair = self.metrics.get(name)?.as_array()?;
+        let pair = self.metrics.0.get(name)?.as_array()?;
         Some((pair.first()?.as_f64(), pair.get(1)?.as_f64()))
     }
 
     /// Writes down the noise of its metrics, in their order, and from how many runs it is.
     pub(super) fn set_noise(&mut self, noise: &[Option<f64>], runs: u32) {
-        for ((_, pair), noise) in self.metrics.iter_mut().zip(noise) {
+        for ((_, pair), noise) in self.metrics.0.iter_mut().zip(noise) {
             if let Some(place) = pair.get_mut(1) {
                 *place = number::json(*noise);
             }
@@ -167,30 +188,15 @@ impl Golden {
     /// As it stands in its file: a line for each fact and metric, so that a diff can be read.
     #[must_use]
     pub fn to_text(&self) -> String {
-        let head: [(&str, Value); 15] = [
-            ("format", self.format.into()),
-            ("scenario", self.scenario.as_str().into()),
-            ("scenario_digest", self.scenario_digest.as_str().into()),
-            ("seed", self.seed.into()),
-            ("headway", self.headway.as_str().into()),
-            ("decision_version", self.decision_version.into()),
-            ("max_inputs", self.max_inputs.into()),
-            ("ended", self.ended.as_str().into()),
-            ("end_sec", number::json(Some(self.end_sec))),
-            ("inputs", self.inputs.into()),
-            ("actions", self.actions.into()),
-            ("digest", self.digest.as_str().into()),
-            ("log_inputs", self.log_inputs.into()),
-            ("log_digest", self.log_digest.as_str().into()),
-            ("replications", self.replications.into()),
-        ];
+        // It is an object of plain values: it can be written.
+        let Ok(Value::Object(fields)) = serde_json::to_value(self) else { return String::new() };
         let mut text = "{\n".to_owned();
-        for (key, value) in head {
+        for (key, value) in fields.iter().filter(|(key, _)| *key != "metrics") {
             let _ = writeln!(text, "  \"{key}\": {value},");
         }
         text += "  \"metrics\": {";
         let mut comma = "";
-        for (name, pair) in &self.metrics {
+        for (name, pair) in &self.metrics.0 {
             let _ = write!(text, "{comma}\n    {}: {pair}", Value::from(name.as_str()));
             comma = ",";
         }
@@ -227,7 +233,7 @@ mod tests {
             log_inputs: 0,
             log_digest: Digest::of(&Log::default().to_bytes()).to_string(),
             replications: 4,
-            metrics,
+            metrics: Pairs(metrics),
         }
     }
 

@@ -10,7 +10,7 @@ use headway_shared::time::Time;
 use serde_json::{Map, Value};
 
 use super::difference::{Difference, Divergence, How, Taken, moved};
-use super::golden::{FORMAT_VERSION, Golden};
+use super::golden::{FORMAT_VERSION, Golden, Pairs};
 use super::log::{BLOCK, Entry, Log, Running, Writer, batch};
 use crate::report::number;
 use crate::run::{RunFailure, RunOptions, RunResult, simulate};
@@ -222,7 +222,7 @@ pub(super) fn bless(scenario: &Scenario, limits: Limits) -> Option<(Golden, Log,
         log_inputs: log.inputs(),
         log_digest: Digest::of(&log.to_bytes()).to_string(),
         replications: 1,
-        metrics: result.summary.values().map(pair).collect::<Map<_, _>>(),
+        metrics: Pairs(result.summary.values().map(pair).collect::<Map<_, _>>()),
     };
     Some((golden, log, result.summary))
 }

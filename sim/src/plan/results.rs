@@ -4,12 +4,12 @@ use std::io;
 use std::path::Path;
 
 use headway_shared::metrics::METRICS;
-use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::{Planning, Simulated, Task};
 use crate::report::about::About;
 use crate::report::csv::Csv;
+use crate::report::described::described;
 use crate::report::json;
 use crate::report::number;
 use crate::report::results::ReadError;
@@ -26,43 +26,45 @@ const SHOWN: [&str; 6] = [
     "wasted_token_share",
 ];
 
-/// What a plan is about. It holds no time of day, host or path.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct PlanMeta {
-    /// `plan`
-    pub kind: String,
-    /// The version of Headway that made it.
-    pub version: String,
-    /// The scenario's name.
-    pub scenario: String,
-    /// The scenario's title.
-    pub title: String,
-    /// The digest of the scenario as it was given.
-    pub scenario_digest: String,
-    /// The seed of all random streams.
-    pub seed: u64,
-    /// Replications of each point.
-    pub replications: u32,
-    /// GPUs that were split.
-    pub gpus: u32,
-    /// Keys that were tried at each split, in the order of their columns.
-    pub keys: Vec<String>,
-    /// What a split had to keep.
-    pub constraints: Vec<String>,
-    /// Price of a GPU for an hour; 0: none is known.
-    pub price_per_gpu_hour: f64,
-    /// Points that there are.
-    pub candidates: usize,
-    /// Every one was simulated.
-    pub exhaustive: bool,
-    /// Of the pairs of simulated points whose throughput clearly differs, the share that the
-    /// estimate puts in the same order.
-    pub estimate_agreement: Option<f64>,
-    /// What it comes to, in words.
-    pub verdict: Vec<String>,
-    /// Where it comes from; `None`: an older build made it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub about: Option<About>,
+described! {
+    /// What a plan is about. It holds no time of day, host or path.
+    #[derive(Clone, Debug, PartialEq)]
+    pub struct PlanMeta {
+        /// `plan`
+        pub kind: String,
+        /// The version of Headway that made it.
+        pub version: String,
+        /// The scenario's name.
+        pub scenario: String,
+        /// The scenario's title.
+        pub title: String,
+        /// The digest of the scenario as it was given.
+        pub scenario_digest: String,
+        /// The seed of all random streams.
+        pub seed: u64,
+        /// Replications of each point.
+        pub replications: u32,
+        /// GPUs that were split.
+        pub gpus: u32,
+        /// Keys that were tried at each split, in the order of their columns.
+        pub keys: Vec<String>,
+        /// What a split had to keep.
+        pub constraints: Vec<String>,
+        /// Price of a GPU for an hour; 0: none is known.
+        pub price_per_gpu_hour: f64,
+        /// Points that there are.
+        pub candidates: usize,
+        /// Every one was simulated.
+        pub exhaustive: bool,
+        /// Of the pairs of simulated points whose throughput clearly differs, the share that the
+        /// estimate puts in the same order.
+        pub estimate_agreement: Option<f64>,
+        /// What it comes to, in words.
+        pub verdict: Vec<String>,
+        /// Where it comes from; `None`: an older build made it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pub about: Option<About>,
+    }
 }
 
 /// Everything that a folder of a plan holds, but for the plots.

@@ -1,27 +1,28 @@
 //! Where a result comes from: the command that repeats it, and what its scenario says of itself.
 
-use headway_shared::config::keys::sections_toml;
-use serde::{Deserialize, Serialize};
-
+use super::described::described;
 use crate::scenario::Scenario;
+use headway_shared::config::keys::sections_toml;
 
-/// Where a result comes from. It holds no time of day, host or absolute path.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct About {
-    /// The command that repeats it; empty: it is not known.
-    #[serde(default, skip_serializing_if = "String::is_empty")]
-    pub command: String,
-    /// What the scenario is about.
-    pub description: String,
-    /// Where its numbers come from.
-    pub sources: Vec<String>,
-    /// Which of its numbers are assumed.
-    pub assumed: Vec<String>,
-    /// What its numbers were fitted to; empty: to nothing.
-    pub fitted_to: String,
-    /// The scheduling sections as TOML, without what is as the defaults have it. What a result varies is
-    /// as the scenario has it.
-    pub configuration: String,
+described! {
+    /// Where a result comes from. It holds no time of day, host or absolute path.
+    #[derive(Clone, Debug, Default, PartialEq, Eq)]
+    pub struct About {
+        /// The command that repeats it; empty: it is not known.
+        #[serde(default, skip_serializing_if = "String::is_empty")]
+        pub command: String,
+        /// What the scenario is about.
+        pub description: String,
+        /// Where its numbers come from.
+        pub sources: Vec<String>,
+        /// Which of its numbers are assumed.
+        pub assumed: Vec<String>,
+        /// What its numbers were fitted to; empty: to nothing.
+        pub fitted_to: String,
+        /// The scheduling sections as TOML, without what is as the defaults have it. What a result varies is
+        /// as the scenario has it.
+        pub configuration: String,
+    }
 }
 
 impl About {

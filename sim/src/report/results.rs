@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use super::about::About;
 use super::csv::Csv;
+use super::described::{Described, described};
 use super::stored;
 
 /// What made a result.
@@ -43,36 +44,44 @@ impl Kind {
     }
 }
 
-/// What a result is about. It holds no time of day, host or path.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Meta {
-    /// What made it.
-    pub kind: Kind,
-    /// The version of Headway that made it.
-    pub version: String,
-    /// The scenario's name.
-    pub scenario: String,
-    /// The scenario's title.
-    pub title: String,
-    /// The digest of the scenario as it was given, before anything was swept.
-    pub scenario_digest: String,
-    /// The seed of all random streams.
-    pub seed: u64,
-    /// Replications of each point.
-    pub replications: u32,
-    /// The swept keys, in the order of their columns.
-    pub keys: Vec<String>,
-    /// What its ratios were fitted to, or that they are uncalibrated; none: it has no ratios.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub drift: Option<String>,
-    /// The scheduling sections of a run, every key; a sweep has as many as points, and none here.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub config: Option<Config>,
-    /// Where it comes from; `None`: an older build made it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub about: Option<About>,
-    /// The names of its plots, without extension: what a later result in the same folder replaces.
-    pub plots: Vec<String>,
+impl Described for Kind {
+    fn schema() -> serde_json::Value {
+        serde_json::json!({ "enum": Self::ALL })
+    }
+}
+
+described! {
+    /// What a result is about. It holds no time of day, host or path.
+    #[derive(Clone, Debug, PartialEq, Eq)]
+    pub struct Meta {
+        /// What made it.
+        pub kind: Kind,
+        /// The version of Headway that made it.
+        pub version: String,
+        /// The scenario's name.
+        pub scenario: String,
+        /// The scenario's title.
+        pub title: String,
+        /// The digest of the scenario as it was given, before anything was swept.
+        pub scenario_digest: String,
+        /// The seed of all random streams.
+        pub seed: u64,
+        /// Replications of each point.
+        pub replications: u32,
+        /// The swept keys, in the order of their columns.
+        pub keys: Vec<String>,
+        /// What its ratios were fitted to, or that they are uncalibrated; none: it has no ratios.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pub drift: Option<String>,
+        /// The scheduling sections of a run, every key; a sweep has as many as points, and none here.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pub config: Option<Config>,
+        /// Where it comes from; `None`: an older build made it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pub about: Option<About>,
+        /// The names of its plots, without extension: what a later result in the same folder replaces.
+        pub plots: Vec<String>,
+    }
 }
 
 /// Everything that a folder of results holds, but for the plots.

@@ -4,48 +4,59 @@ use std::io;
 use std::path::Path;
 
 use headway_shared::config::Choice as _;
-use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::row::{BIASED, LENGTH, RATES, SHOWN};
 use super::{Task, Tournament};
 use crate::drift::Model;
+use crate::report::about::About;
 use crate::report::csv::Csv;
+use crate::report::described::described;
 use crate::report::json;
 use crate::report::number;
 use crate::report::results::ReadError;
 use crate::report::stored;
 
-/// A workload of a tournament.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Workload {
-    /// The scenario's name.
-    pub name: String,
-    /// The scenario's title.
-    pub title: String,
-    /// The digest of the scenario as it was given.
-    pub scenario_digest: String,
-    /// The seed of all random streams.
-    pub seed: u64,
-    /// Replications of each row.
-    pub replications: u32,
-    /// What its ratios were fitted to, or `uncalibrated`; `None`: it has no `[world.drift]`.
-    pub drift: Option<String>,
+described! {
+    /// A workload of a tournament.
+    #[derive(Clone, Debug, PartialEq, Eq)]
+    pub struct Workload {
+        /// The scenario's name.
+        pub name: String,
+        /// The scenario's title.
+        pub title: String,
+        /// The digest of the scenario as it was given.
+        pub scenario_digest: String,
+        /// The seed of all random streams.
+        pub seed: u64,
+        /// Replications of each row.
+        pub replications: u32,
+        /// What its ratios were fitted to, or `uncalibrated`; `None`: it has no `[world.drift]`.
+        pub drift: Option<String>,
+        /// Where it comes from, without a command; `None`: an older build made it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pub about: Option<About>,
+    }
 }
 
-/// What a tournament is about. It holds no time of day, host or path.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct TournamentMeta {
-    /// `tournament`
-    pub kind: String,
-    /// The version of Headway that made it.
-    pub version: String,
-    /// The worlds, in the order of the rows.
-    pub workloads: Vec<Workload>,
-    /// Who took part, in the order of the rows.
-    pub gates: Vec<String>,
-    /// The sync modes, in the order of the rows.
-    pub sync_modes: Vec<String>,
+described! {
+    /// What a tournament is about. It holds no time of day, host or path.
+    #[derive(Clone, Debug, PartialEq, Eq)]
+    pub struct TournamentMeta {
+        /// `tournament`
+        pub kind: String,
+        /// The version of Headway that made it.
+        pub version: String,
+        /// The worlds, in the order of the rows.
+        pub workloads: Vec<Workload>,
+        /// Who took part, in the order of the rows.
+        pub gates: Vec<String>,
+        /// The sync modes, in the order of the rows.
+        pub sync_modes: Vec<String>,
+        /// The command that repeats it; empty: it is not known.
+        #[serde(default, skip_serializing_if = "String::is_empty")]
+        pub command: String,
+    }
 }
 
 /// Everything that a folder of a tournament holds, but for the plots.
@@ -73,6 +84,7 @@ impl TournamentResults {
             seed: scenario.seed,
             replications: task.replications_of(scenario),
             drift: scenario.drift.as_ref().map(Model::calibration),
+            about: Some(About::of(scenario)),
         };
         let meta = TournamentMeta {
             kind: "tournament".into(),
@@ -80,6 +92,7 @@ impl TournamentResults {
             workloads: task.workloads.iter().map(workload).collect(),
             gates: task.entrants.iter().map(|entrant| entrant.name.to_owned()).collect(),
             sync_modes: task.modes.iter().map(|mode| mode.word().to_owned()).collect(),
+            command: String::new(),
         };
         let lead = ["workload", "gate", "knob", "sync_mode", "status"];
         let metrics = SHOWN.iter().flat_map(|name| [(*name).to_owned(), format!("{name}_hw")]);

@@ -3,61 +3,63 @@
 use std::io;
 use std::path::Path;
 
-use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::{Task, Tuning, space};
 use crate::plan::setting;
 use crate::report::about::About;
 use crate::report::csv::Csv;
+use crate::report::described::described;
 use crate::report::json;
 use crate::report::number;
 use crate::report::results::ReadError;
 use crate::report::stored;
 use crate::stats::Estimate;
 
-/// What a tuning is about. It holds no time of day, host or path.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct TuneMeta {
-    /// `tune`
-    pub kind: String,
-    /// The version of Headway that made it.
-    pub version: String,
-    /// The scenario's name.
-    pub scenario: String,
-    /// The scenario's title.
-    pub title: String,
-    /// The digest of the scenario as it was given.
-    pub scenario_digest: String,
-    /// The seed of all random streams.
-    pub seed: u64,
-    /// Replications of whatever could be chosen.
-    pub replications: u32,
-    /// Keys that were searched, in the order of their columns.
-    pub keys: Vec<String>,
-    /// The same with their values.
-    pub space: Vec<String>,
-    /// The metric that was maximised.
-    pub maximize: String,
-    /// What had to be kept.
-    pub subject_to: Vec<String>,
-    /// Metrics of the table of candidates, what was maximised first.
-    pub metrics: Vec<String>,
-    /// Points that the space has.
-    pub points: u64,
-    /// Points that were tried and do not fit the scenario.
-    pub unfit: usize,
-    /// Runs that were made.
-    pub runs: u64,
-    /// Rounds of the search.
-    pub rounds: u32,
-    /// The search ended because its runs were spent.
-    pub spent: bool,
-    /// What it comes to, in words.
-    pub verdict: Vec<String>,
-    /// Where it comes from; `None`: an older build made it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub about: Option<About>,
+described! {
+    /// What a tuning is about. It holds no time of day, host or path.
+    #[derive(Clone, Debug, PartialEq)]
+    pub struct TuneMeta {
+        /// `tune`
+        pub kind: String,
+        /// The version of Headway that made it.
+        pub version: String,
+        /// The scenario's name.
+        pub scenario: String,
+        /// The scenario's title.
+        pub title: String,
+        /// The digest of the scenario as it was given.
+        pub scenario_digest: String,
+        /// The seed of all random streams.
+        pub seed: u64,
+        /// Replications of whatever could be chosen.
+        pub replications: u32,
+        /// Keys that were searched, in the order of their columns.
+        pub keys: Vec<String>,
+        /// The same with their values.
+        pub space: Vec<String>,
+        /// The metric that was maximised.
+        pub maximize: String,
+        /// What had to be kept.
+        pub subject_to: Vec<String>,
+        /// Metrics of the table of candidates, what was maximised first.
+        pub metrics: Vec<String>,
+        /// Points that the space has.
+        pub points: u64,
+        /// Points that were tried and do not fit the scenario.
+        pub unfit: usize,
+        /// Runs that were made.
+        pub runs: u64,
+        /// Rounds of the search.
+        pub rounds: u32,
+        /// The search ended because its runs were spent.
+        pub spent: bool,
+        /// What it comes to, in words.
+        pub verdict: Vec<String>,
+        /// Where it comes from; `None`: an older build made it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pub about: Option<About>,
+    }
 }
 
 /// Everything that a folder of a tuning holds, but for the plot and the tuned file.

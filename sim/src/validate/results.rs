@@ -8,6 +8,7 @@ use super::measure::Measured;
 use super::settings::Settings;
 use super::tolerance::Tolerance;
 use super::{LAWS, Run, Simulated, Task, world};
+use crate::report::about::About;
 use crate::stats::mean;
 
 /// Ratios and log-ratios (in nats) that differ by less are the same: so far do logits in f32 differ
@@ -27,9 +28,38 @@ pub struct Row {
     pub prediction: Option<Prediction>,
     /// How far they may be apart.
     pub tolerance: Tolerance,
+    /// Whether what was measured lies in the predicted interval.
+    pub(super) inside: Option<bool>,
+    /// Whether the tolerance is kept; `None`: it is not judged.
+    pub(super) within: Option<bool>,
 }
 
 impl Row {
+    /// Judges a prediction by its interval and by its tolerance.
+    #[must_use]
+    pub fn new(
+        run: usize,
+        figure: usize,
+        measured: Option<f64>,
+        prediction: Option<Prediction>,
+        tolerance: Tolerance,
+    ) -> Self {
+        let of_ratios = FIGURES[figure].group == Group::Ratios;
+        let resolution = if of_ratios { RATIO_RESOLUTION } else { 0.0 };
+        let both = prediction.zip(measured);
+        let inside = both.and_then(|(said, measured)| said.holds_within(measured, resolution));
+        let within =
+            both.and_then(|(said, measured)| tolerance.is_kept(measured, said.value, inside));
+        Self { run, figure, measured, prediction, tolerance, inside, within }
+    }
+
+    /// The predicted value, and the ends of its interval.
+    pub(super) fn predicted(&self) -> (Option<f64>, [Option<f64>; 2]) {
+        let interval = self.prediction.and_then(|prediction| prediction.interval);
+        let ends = [interval.map(|ends| ends.0), interval.map(|ends| ends.1)];
+        (self.prediction.map(|prediction| prediction.value), ends)
+    }
+
     /// What is compared.
     #[must_use]
     pub fn figure(&self) -> &'static Figure {
@@ -57,15 +87,14 @@ impl Row {
 
     /// Whether what was measured lies in the predicted interval.
     #[must_use]
-    pub fn is_inside(&self) -> Option<bool> {
-        let resolution = if self.figure().group == Group::Ratios { RATIO_RESOLUTION } else { 0.0 };
-        self.prediction?.holds_within(self.measured?, resolution)
+    pub const fn is_inside(&self) -> Option<bool> {
+        self.inside
     }
 
     /// Whether the tolerance is kept; `None`: it is not judged.
     #[must_use]
-    pub fn is_within(&self) -> Option<bool> {
-        self.tolerance.is_kept(self.measured?, self.prediction?.value, self.is_inside())
+    pub const fn is_within(&self) -> Option<bool> {
+        self.within
     }
 
     /// Whether it is beyond its tolerance.
@@ -123,6 +152,8 @@ pub struct Compared {
 /// Predicted beside measured.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Validation {
+    /// The version of Headway that made it.
+    pub version: String,
     /// The scenario's name.
     pub scenario: String,
     /// The digest of the scenario.
@@ -149,6 +180,8 @@ pub struct Validation {
     pub sums: Vec<Sum>,
     /// How good the intervals of ratios are.
     pub scores: Vec<Score>,
+    /// Where it comes from; `None`: an older build made it.
+    pub about: Option<About>,
 }
 
 impl Validation {
@@ -174,6 +207,7 @@ impl Validation {
         }
         let fitted = scenario.calibration.as_ref();
         Self {
+            version: env!("CARGO_PKG_VERSION").into(),
             scenario: scenario.name.clone(),
             scenario_digest: scenario.digest().to_string(),
             fitted_to: fitted.map_or_else(String::new, |fitted| fitted.from.clone()),
@@ -190,6 +224,7 @@ impl Validation {
                 .filter_map(|figure| score_of(figure, &rows, task.baseline))
                 .collect(),
             rows,
+            about: Some(About::of(scenario)),
         }
     }
 
@@ -210,13 +245,9 @@ fn rows_of(task: &Task<'_>, run: usize, of: &Run, simulated: &[Simulated]) -> Ve
         // A replication that came to nothing predicts nothing.
         let good = simulated.iter().filter(|once| once.trouble.is_none());
         let values: Vec<f64> = good.filter_map(|once| once.values[place]).collect();
-        let row = Row {
-            run,
-            figure: place,
-            measured: measured(figure, &of.measured),
-            prediction: figure.metric().and_then(|metric| predict(metric, &values)),
-            tolerance: task.tolerances.at(place),
-        };
+        let prediction = figure.metric().and_then(|metric| predict(metric, &values));
+        let measured = measured(figure, &of.measured);
+        let row = Row::new(run, place, measured, prediction, task.tolerances.at(place));
         // A simulated run reports no ratios: they are not compared.
         let shown =
             row.measured.is_some() || (row.prediction.is_some() && figure.group != Group::Ratios);
@@ -243,7 +274,7 @@ fn failed(simulated: &[Simulated]) -> Option<(String, usize)> {
     Some((first.clone(), 1 + troubles.count()))
 }
 
-fn sum(figure: usize, rows: &[Row]) -> Option<Sum> {
+pub(super) fn sum(figure: usize, rows: &[Row]) -> Option<Sum> {
     let of: Vec<&Row> =
         rows.iter().filter(|row| row.figure == figure && row.error().is_some()).collect();
     let count = |is: &dyn Fn(&Row) -> bool| of.iter().filter(|row| is(row)).count();
@@ -311,13 +342,7 @@ mod tests {
     fn row(run: usize, name: &str, measured: f64, low: f64, high: f64) -> Row {
         let figure = FIGURES.iter().position(|figure| figure.name == name).unwrap();
         let prediction = Prediction { value: 0.5 * (low + high), interval: Some((low, high)) };
-        Row {
-            run,
-            figure,
-            measured: Some(measured),
-            prediction: Some(prediction),
-            tolerance: FIGURES[figure].tolerance,
-        }
+        Row::new(run, figure, Some(measured), Some(prediction), FIGURES[figure].tolerance)
     }
 
     #[test]

@@ -38,6 +38,13 @@ impl Tolerance {
     }
 }
 
+impl Tolerance {
+    /// Reads what is written of one; `None`: it is none.
+    pub(super) fn of_text(text: &str) -> Option<Self> {
+        if text.is_empty() { Some(Self::Any) } else { parse(text) }
+    }
+}
+
 impl fmt::Display for Tolerance {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

@@ -18,12 +18,12 @@ use headway_sim::plan::results::PlanResults;
 use headway_sim::rates::RateTable;
 use headway_sim::report::csv::Csv;
 use headway_sim::report::results::{Kind, Results};
-use headway_sim::report::{json, plot};
+use headway_sim::report::{html, json, plot};
 use headway_sim::scenario::Scenario;
 use headway_sim::sweep::{Plan, over};
 use headway_sim::tournament::results::TournamentResults;
 use headway_sim::tune::results::TuneResults;
-use headway_sim::validate::Tolerances;
+use headway_sim::validate::{Tolerances, Validation};
 use proptest::sample::Index;
 
 use super::committed::root;
@@ -181,6 +181,22 @@ fn a_search_that_is_read_back_is_drawn_or_its_damage_is_named() {
                 let _ = plot::draw_tune(&results);
                 results.document().unwrap();
                 results.files().unwrap();
+            }
+        });
+    });
+}
+
+#[test]
+fn a_validation_that_is_read_back_is_drawn_or_its_damage_is_named() {
+    let files = super::validate::some_files();
+    let folder = Folder::of(&files);
+    assert!(Validation::read(folder.0.path()).unwrap().is_some());
+    check(40, |damage| {
+        folder.with(&files, damage, |path, name| {
+            if let Some(Some(validation)) = names(Validation::read(path), name) {
+                let pictures = plot::draw_validation(&validation).unwrap_or_default();
+                assert!(!html::of_validation(&validation, &pictures).is_empty());
+                validation.files().unwrap();
             }
         });
     });

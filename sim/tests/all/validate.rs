@@ -173,8 +173,8 @@ fn what_is_set_takes_the_place_of_a_fitted_number() {
     assert!(width(vote) < 0.1, "{}", width(vote));
 }
 
-#[test]
-fn a_validation_is_the_same_on_any_number_of_threads() {
+/// Two short runs that differ in a key, compared by so many threads.
+fn of_two(jobs: usize) -> Validation {
     let scenario = load(&format!("{LAB}{FITTED}"), &["scenario.steps=60"]);
     let runs = [
         run(measured(&record("first", &["scenario.steps=60"]), &scenario), &[]),
@@ -183,12 +183,39 @@ fn a_validation_is_the_same_on_any_number_of_threads() {
             &["world.judge.vote.mean_sec=0.3"],
         ),
     ];
+    let tolerances = Tolerances::default();
+    let task = Task { jobs, replications: 3, ..task(&scenario, &runs, &tolerances) };
+    validate(&task, &Silent).unwrap()
+}
+
+/// The files of a small validation.
+pub(crate) fn some_files() -> Vec<(String, Vec<u8>)> {
+    of_two(0).files().unwrap()
+}
+
+#[test]
+fn what_its_files_hold_has_the_verdicts_of_the_validation() {
+    let validation = of_two(0);
+    let stored = validation.as_stored().unwrap();
+    assert_eq!(stored.files().unwrap().len(), 2);
+    let verdicts = |of: &Validation| -> Vec<_> {
+        of.rows.iter().map(|row| (row.run, row.figure, row.is_inside(), row.is_within())).collect()
+    };
+    assert_eq!(verdicts(&stored), verdicts(&validation));
+    assert_eq!(stored.runs.len(), 2);
+    for (one, other) in stored.runs.iter().zip(&validation.runs) {
+        assert_eq!((&one.name, &one.settings), (&other.name, &other.settings));
+        assert_eq!((&one.notes, &one.failed), (&other.notes, &other.failed));
+    }
+    assert_eq!((&stored.keys, &stored.about), (&validation.keys, &validation.about));
+    assert_eq!(stored.as_stored().unwrap(), stored, "what is read is what was written");
+}
+
+#[test]
+fn a_validation_is_the_same_on_any_number_of_threads() {
     let files = |jobs: usize| {
-        let tolerances = Tolerances::default();
-        let task = Task { jobs, replications: 3, ..task(&scenario, &runs, &tolerances) };
-        let validation = validate(&task, &Silent).unwrap();
-        let csv = validation.csv().to_bytes().unwrap();
-        (csv, validation.document().to_string(), draw_validation(&validation).unwrap())
+        let validation = of_two(jobs);
+        (validation.files().unwrap(), draw_validation(&validation).unwrap())
     };
     assert_eq!(files(1), files(3));
 }

@@ -4,7 +4,6 @@ use super::metrics;
 use super::page::Page;
 use super::table::{Cell, Column, Row, Table};
 use crate::answer;
-use crate::report::about::About;
 use crate::report::csv::Csv;
 use crate::report::number;
 use crate::report::plot::Picture;
@@ -12,7 +11,7 @@ use crate::validate::{FIGURES, Tolerance, Validation};
 
 /// The page of a validation.
 #[must_use]
-pub fn of_validation(validation: &Validation, about: &About, pictures: &[Picture]) -> String {
+pub fn of_validation(validation: &Validation, pictures: &[Picture]) -> String {
     let answer = answer::of_validation(validation);
     let mut tables = Vec::new();
     if validation.runs.len() > 1 {
@@ -27,7 +26,7 @@ pub fn of_validation(validation: &Validation, about: &About, pictures: &[Picture
         ("Seed", validation.seed.to_string()),
         ("Replications", validation.replications.to_string()),
         ("Scenario, digest", validation.scenario_digest.clone()),
-        ("Headway", env!("CARGO_PKG_VERSION").to_owned()),
+        ("Headway", validation.version.clone()),
     ];
     Page {
         kind: "Validation",
@@ -36,7 +35,8 @@ pub fn of_validation(validation: &Validation, about: &About, pictures: &[Picture
         answer: &answer,
         pictures,
         tables,
-        about: Some(about),
+        about: validation.about.as_ref(),
+        scenarios: Vec::new(),
         facts,
         varied: "Each run was simulated under the configuration in its record instead.".into(),
     }
