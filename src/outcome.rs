@@ -125,7 +125,8 @@ pub(crate) fn save_plan(
     results: &PlanResults,
 ) -> Result<String, Failure> {
     let pictures = plot::draw_plan(results).map_err(Failure::broken)?;
-    save_all(folder, to, &html::of_plan(results, &pictures), &pictures, results.files())
+    let page = html::of_plan(results, &pictures);
+    save_all(folder, to, Some(page), &pictures, results.files())
 }
 
 /// The same of a tournament.
@@ -135,18 +136,21 @@ pub(crate) fn save_tournament(
     results: &TournamentResults,
 ) -> Result<String, Failure> {
     let pictures = plot::draw_tournament(results).map_err(Failure::broken)?;
-    save_all(folder, to, &html::of_tournament(results, &pictures), &pictures, results.files())
+    let page = html::of_tournament(results, &pictures);
+    save_all(folder, to, Some(page), &pictures, results.files())
 }
 
 fn save_all(
     mut folder: Folder,
     to: &Path,
-    page: &str,
+    page: Option<String>,
     pictures: &[Picture],
     files: io::Result<Vec<(String, Vec<u8>)>>,
 ) -> Result<String, Failure> {
     let unwritable = |error: io::Error| Failure::unwritable(to, &error);
-    folder.write(html::FILE, page.as_bytes()).map_err(unwritable)?;
+    if let Some(page) = page {
+        folder.write(html::FILE, page.as_bytes()).map_err(unwritable)?;
+    }
     for picture in pictures {
         stage(&mut folder, picture).map_err(unwritable)?;
     }

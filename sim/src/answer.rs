@@ -10,6 +10,7 @@ mod loops;
 mod plan;
 mod run;
 mod sweep;
+mod tournament;
 mod tune;
 mod validate;
 
@@ -21,8 +22,14 @@ pub use live::of_live;
 pub use loops::{BUSY, Loop, Loops};
 pub use plan::of_plan;
 pub use sweep::{BLUR, WORTH};
+pub use tournament::of_tournament;
+pub(crate) use tournament::winners;
 pub use tune::of_tune;
 pub use validate::of_validation;
+
+/// What is to be known where ratios were fitted to nothing.
+const UNCALIBRATED: &str = "Importance ratios and effective samples come from a model of drift that is uncalibrated: nothing \
+     was fitted to a run, and the answer does not rest on them.";
 
 /// A question with its answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -49,11 +56,7 @@ pub fn of_results(results: &Results) -> Answer {
         Kind::Run => run::of(results),
     };
     if results.meta.drift.as_deref() == Some("uncalibrated") {
-        answer.but.push(
-            "Importance ratios and effective samples come from a model of drift that is uncalibrated: \
-             nothing was fitted to a run, and the answer does not rest on them."
-                .into(),
-        );
+        answer.but.push(UNCALIBRATED.into());
     }
     answer.but.extend(results.meta.about.as_ref().and_then(|about| about.assumptions()));
     answer

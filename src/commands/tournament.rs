@@ -1,5 +1,7 @@
 //! `headway tournament`
 
+use std::path::Path;
+
 use headway_shared::config::{Choice as _, SyncMode};
 use headway_sim::tournament::entrant::{ENTRANTS, Entrant};
 use headway_sim::tournament::results::TournamentResults;
@@ -8,7 +10,7 @@ use headway_sim::tournament::{Task, play};
 use crate::failure::Failure;
 use crate::options::{Format, Output, Overrides};
 use crate::progress::Bar;
-use crate::{headline, outcome, terminal, values, workloads};
+use crate::{headline, outcome, repeat, terminal, values, workloads};
 
 /// Play every gate and every sync mode, each with its knob swept, over the same worlds
 ///
@@ -47,7 +49,8 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     let to = args.output.folder("tournament");
     let folder = outcome::folder(&to)?;
     let tournament = play(&task, &Bar::new(0)).map_err(Failure::broken)?;
-    let results = TournamentResults::of(&tournament, &task);
+    let mut results = TournamentResults::of(&tournament, &task);
+    results.meta.command = command(args);
     let wrote = outcome::save_tournament(folder, &to, &results)?;
     terminal::data(&match args.output.format {
         Format::Table => headline::tournament(&results),
@@ -56,6 +59,18 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     })?;
     terminal::remark(&wrote);
     Ok(())
+}
+
+/// The command that repeats it.
+fn command(args: &Args) -> String {
+    let names = args.workload.iter().map(|name| repeat::shown(Path::new(name)));
+    let mut words = repeat::texts("--workload", &names.collect::<Vec<_>>());
+    let lists = [("--gates", &args.gates), ("--sync-modes", &args.sync_modes)];
+    let given = lists.into_iter().filter(|(_, names)| !names.is_empty());
+    words.extend(given.map(|(option, names)| format!("{option} {}", names.join(","))));
+    words.extend(repeat::overrides(&args.overrides));
+    words.extend(args.replications.map(|count| format!("--replications {count}")));
+    repeat::command("tournament", words)
 }
 
 fn entrants() -> Vec<(&'static str, &'static Entrant)> {

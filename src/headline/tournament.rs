@@ -29,10 +29,10 @@ pub(crate) fn tournament(results: &TournamentResults) -> String {
 }
 
 fn written(table: &Table) -> String {
-    let plain = |cell: &String| cell.replace('`', "");
-    let mut out = empty(table.header.iter().map(plain));
+    let plain = |text: &str| text.replace('`', "");
+    let mut out = empty(table.header.iter().map(|name| plain(name)));
     for row in &table.rows {
-        out.add_row(row.iter().map(plain).map(right));
+        out.add_row(row.iter().map(|cell| right(plain(&cell.text))));
     }
     written_out(&out)
 }

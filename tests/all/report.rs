@@ -49,6 +49,8 @@ fn pages(dir: &Path) {
     let bound = ["--subject-to", "staleness_head_p99<=5"];
     make(&[&["tune", scenario][..], &space, &bound].concat());
     make(&["plan", scenario, "--gpus", "4", "--out", "plan"]);
+    let gates = ["--gates", "headway,prime_rl,sync", "--sync-modes", "in_flight,rolling"];
+    make(&[&["tournament", "--workload", scenario, "--out", "tournament"][..], &gates].concat());
     let record = "simulate/run.record";
     make(&["plot", record, "--out", "live"]);
     // Whether it is within its tolerances does not matter here.

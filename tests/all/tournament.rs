@@ -19,7 +19,9 @@ fn a_tournament_writes_its_table_and_plots_and_any_threads_write_the_same() {
     let table = succeed(dir.path(), &[&args[..], &["--out", "one", "--jobs", "1"]].concat());
     assert!(table.contains("Fastest within a limit on staleness"), "{table}");
     let written = files(&dir.path().join("one"));
-    for name in ["tournament.csv", "tournament.json", "small-front.svg", "small-gates.png"] {
+    let names =
+        ["tournament.csv", "tournament.json", "small-front.svg", "small-gates.png", "report.html"];
+    for name in names {
         assert!(written.contains_key(name), "{name}");
     }
     let csv = String::from_utf8(written["tournament.csv"].clone()).unwrap();
@@ -27,6 +29,15 @@ fn a_tournament_writes_its_table_and_plots_and_any_threads_write_the_same() {
     assert_eq!(csv.lines().filter(|line| line.starts_with("small,sync,")).count(), 4, "{csv}");
     succeed(dir.path(), &[&args[..], &["--out", "two", "--jobs", "2"]].concat());
     assert!(files(&dir.path().join("two")) == written);
+    let page = String::from_utf8(written["report.html"].clone()).unwrap();
+    let parts = [
+        "Which gate trains the most within a p99 staleness of 4, and why?",
+        "headway tournament --workload small.toml --gates sync,one_step_off,headway_strict --sync-modes \
+         in_flight,rolling</code>",
+        "<caption>Every row of small</caption>",
+        "<caption>Each gate at its fastest with a p99 of at most 4</caption>",
+    ];
+    parts.iter().for_each(|part| assert!(page.contains(part), "no {part:?}"));
     succeed(dir.path(), &["plot", "one", "--out", "again"]);
     for (name, bytes) in files(&dir.path().join("again")) {
         assert!(bytes == written[&name], "{name} differs");

@@ -12,6 +12,7 @@ mod search;
 mod single;
 mod sweep;
 mod table;
+mod tournament;
 mod validation;
 
 use super::plot::Picture;
@@ -20,6 +21,7 @@ use crate::answer;
 
 pub use live::{Live, of_live};
 pub use search::{of_plan, of_tune};
+pub use tournament::of_tournament;
 pub use validation::of_validation;
 
 /// The name of the page beside a result's other files.

@@ -3,12 +3,13 @@
 use super::entrant::{ENTRANTS, Entrant};
 use super::results::TournamentResults;
 use super::row::{AGE, BIASED, LENGTH, RATES};
+use crate::report::cell::Cell;
 use crate::report::number;
 
 /// Limits of the 99th percentile of staleness that the first table asks about, in versions.
 pub const LIMITS: [u32; 5] = [0, 1, 2, 4, 8];
 /// The limit at which gates are compared side by side.
-const SIDE_BY_SIDE: u32 = 4;
+pub(crate) const SIDE_BY_SIDE: u32 = 4;
 
 /// A table, to be written as Markdown or otherwise.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -17,8 +18,8 @@ pub struct Table {
     pub title: String,
     /// Its columns.
     pub header: Vec<String>,
-    /// Its rows.
-    pub rows: Vec<Vec<String>>,
+    /// Its rows. Names that one can write stand in backticks.
+    pub rows: Vec<Vec<Cell>>,
 }
 
 impl Table {
@@ -30,34 +31,33 @@ impl Table {
     /// The table in Markdown, without its title.
     #[must_use]
     pub fn markdown(&self) -> String {
-        let line = |cells: &[String]| format!("| {} |\n", cells.join(" | "));
+        let line = |cells: &[&str]| format!("| {} |\n", cells.join(" | "));
         let rule = vec!["---"; self.header.len()].join("|");
-        let rows: String = self.rows.iter().map(|row| line(row)).collect();
-        format!("{}|{rule}|\n{rows}", line(&self.header))
+        let row = |row: &Vec<Cell>| line(&row.iter().map(|cell| &*cell.text).collect::<Vec<_>>());
+        let rows: String = self.rows.iter().map(row).collect();
+        let header: Vec<&str> = self.header.iter().map(String::as_str).collect();
+        format!("{}|{rule}|\n{rows}", line(&header))
     }
 }
 
 /// The rows of one workload that ran.
-struct Field<'a> {
+pub(crate) struct Field<'a> {
     results: &'a TournamentResults,
-    rows: Vec<usize>,
+    pub(crate) rows: Vec<usize>,
 }
 
 /// The fastest of each limit on staleness, in a workload.
 #[must_use]
 pub fn fastest(results: &TournamentResults, workload: &str) -> Table {
-    let field = Field { results, rows: results.rows_of(workload) };
-    within_limits(&field, "Fastest within a limit on staleness".into())
+    within_limits(&Field::of(results, workload), "Fastest within a limit on staleness".into())
 }
 
 /// The same among those whose trained samples are as long as the workload's.
 #[must_use]
 pub fn fastest_unbiased(results: &TournamentResults, workload: &str) -> Table {
-    let rows = results.rows_of(workload);
-    let rows = rows.into_iter().filter(|&row| !results.is_biased(row)).collect();
     let percent = number::text(BIASED * 100.0);
     let title = format!("Fastest of those whose trained lengths are within {percent}%");
-    within_limits(&Field { results, rows }, title)
+    within_limits(&Field::unbiased(results, workload), title)
 }
 
 fn within_limits(field: &Field<'_>, title: String) -> Table {
@@ -77,13 +77,14 @@ fn within_limits(field: &Field<'_>, title: String) -> Table {
     for (label, limit) in limits.chain([("any".to_owned(), f64::INFINITY)]) {
         let within: Vec<usize> = field.within(&field.rows, limit);
         let Some(best) = field.fastest(&within) else {
-            let none = std::iter::repeat_n("-".to_owned(), header.len() - 2);
-            table.rows.push([label, "none".to_owned()].into_iter().chain(none).collect());
+            let none = std::iter::repeat_n("-", header.len() - 2);
+            let cells = [label.as_str(), "none"].into_iter().chain(none);
+            table.rows.push(cells.map(Cell::plain).collect());
             continue;
         };
-        let mut cells = vec![label];
+        let mut cells = vec![Cell::plain(label)];
         cells.extend(field.cells(best));
-        cells.push(field.as_fast(&within, best));
+        cells.push(Cell::plain(listed(&field.as_fast(&within, best))));
         table.rows.push(cells);
     }
     table
@@ -92,7 +93,7 @@ fn within_limits(field: &Field<'_>, title: String) -> Table {
 /// Each gate at its fastest within a limit on staleness, the fastest first.
 #[must_use]
 pub fn side_by_side(results: &TournamentResults, workload: &str) -> Table {
-    let field = Field { results, rows: results.rows_of(workload) };
+    let field = Field::of(results, workload);
     let header = [
         "gate",
         "fastest",
@@ -119,17 +120,15 @@ pub fn side_by_side(results: &TournamentResults, workload: &str) -> Table {
     // A stable order: equals stay in the order of gates.
     found.sort_by(|one, other| field.rate(other.1).total_cmp(&field.rate(one.1)));
     for (gate, best) in found {
-        let mut cells = vec![format!("`{gate}`")];
+        let mut cells = vec![Cell::plain(format!("`{gate}`"))];
         match best {
             Some(row) => {
                 cells.extend(field.cells(row).into_iter().enumerate().map(|(place, cell)| {
                     // The gate has a column of its own.
-                    if place == 0 { field.knob(row) } else { cell }
+                    if place == 0 { Cell::plain(field.knob(row)) } else { cell }
                 }));
-                let share = |name| number::percent(field.value(row, name));
-                cells.push(share("staleness_above_bound_share"));
-                cells.push(share("refused_share"));
-                cells.push(share("discarded_share"));
+                let shares = ["staleness_above_bound_share", "refused_share", "discarded_share"];
+                cells.extend(shares.map(|name| field.share(row, name)));
             }
             None => {
                 let youngest = field.rows.iter().filter(|&&row| field.text(row, "gate") == gate);
@@ -139,8 +138,8 @@ pub fn side_by_side(results: &TournamentResults, workload: &str) -> Table {
                     true => format!("its least p99 is {}", number::short(Some(least))),
                     false => "nothing ran".to_owned(),
                 };
-                cells.push(least);
-                cells.extend(std::iter::repeat_n("-".to_owned(), header.len() - 2));
+                cells.push(Cell::plain(least));
+                cells.extend(std::iter::repeat_n(Cell::plain("-"), header.len() - 2));
             }
         }
         table.rows.push(cells);
@@ -152,7 +151,7 @@ pub fn side_by_side(results: &TournamentResults, workload: &str) -> Table {
 /// the best mode's, staleness, and what was closed.
 #[must_use]
 pub fn modes(results: &TournamentResults, workload: &str) -> Table {
-    let field = Field { results, rows: results.rows_of(workload) };
+    let field = Field::of(results, workload);
     let header = [
         "sync mode",
         "throughput, share of the best mode's",
@@ -174,13 +173,13 @@ pub fn modes(results: &TournamentResults, workload: &str) -> Table {
         let of = |name: &'static str| mean(&|set| field.value(set[place], name));
         let wins = sets.iter().filter(|set| field.fastest(set) == Some(set[place])).count();
         table.rows.push(vec![
-            format!("`{mode}`"),
-            number::percent(mean(&|set| Some(field.rate(Some(set[place])) / best(set)))),
-            format!("{wins} of {}", sets.len()),
-            number::short(of(AGE)),
-            number::percent(of("wasted_token_share")),
-            number::percent(of("mixed_version_share")),
-            number::percent(of("closed_share")),
+            Cell::plain(format!("`{mode}`")),
+            percent(mean(&|set| Some(field.rate(Some(set[place])) / best(set)))),
+            Cell { text: format!("{wins} of {}", sets.len()), raw: wins.to_string() },
+            short(of(AGE)),
+            percent(of("wasted_token_share")),
+            percent(of("mixed_version_share")),
+            percent(of("closed_share")),
         ]);
     }
     table
@@ -190,14 +189,13 @@ pub fn modes(results: &TournamentResults, workload: &str) -> Table {
 #[must_use]
 pub fn not_run(results: &TournamentResults) -> Table {
     let title = "What could not run, or did not run to its end".to_owned();
-    let mut table = Table::new(title, &["workload", "gate", "rows", "status", "reason"]);
+    let mut found: Vec<[String; 5]> = Vec::new();
     let rows = &results.table;
     for row in (0..rows.rows.len()).filter(|&row| rows.text(row, "status") != "ok") {
         let cell = |column: &str| rows.text(row, column).to_owned();
         let gate = format!("`{}`", cell("gate"));
         let key = [cell("workload"), gate, cell("status"), cell("note").replace('|', "\\|")];
-        let known = table
-            .rows
+        let known = found
             .iter_mut()
             .find(|known| [&known[0], &known[1], &known[3], &known[4]].into_iter().eq(key.iter()));
         match known {
@@ -207,10 +205,12 @@ pub fn not_run(results: &TournamentResults) -> Table {
             }
             None => {
                 let [workload, gate, status, reason] = key;
-                table.rows.push(vec![workload, gate, "1".to_owned(), status, reason]);
+                found.push([workload, gate, "1".to_owned(), status, reason]);
             }
         }
     }
+    let mut table = Table::new(title, &["workload", "gate", "rows", "status", "reason"]);
+    table.rows = found.into_iter().map(|row| row.map(Cell::plain).to_vec()).collect();
     table
 }
 
@@ -222,7 +222,8 @@ pub fn field(results: &TournamentResults) -> Table {
     for entrant in ENTRANTS.iter().filter(took_part) {
         let beside = if entrant.companions.is_empty() { "-" } else { entrant.companions };
         let publishing = if entrant.trains_on { "trains on" } else { "the trainer waits" };
-        table.rows.push(vec![format!("`{}`", entrant.name), beside.into(), publishing.into()]);
+        let name = format!("`{}`", entrant.name);
+        table.rows.push([&name, beside, publishing].map(Cell::plain).to_vec());
     }
     table
 }
@@ -247,66 +248,95 @@ pub fn markdown(results: &TournamentResults) -> String {
     text
 }
 
+impl<'a> Field<'a> {
+    /// All that ran.
+    pub(crate) fn of(results: &'a TournamentResults, workload: &str) -> Self {
+        Self { results, rows: results.rows_of(workload) }
+    }
+
+    /// Those whose trained samples are as long as the workload's.
+    pub(crate) fn unbiased(results: &'a TournamentResults, workload: &str) -> Self {
+        let rows = results.rows_of(workload);
+        Self { results, rows: rows.into_iter().filter(|&row| !results.is_biased(row)).collect() }
+    }
+}
+
 impl Field<'_> {
-    fn text(&self, row: usize, column: &str) -> &str {
+    pub(crate) fn text(&self, row: usize, column: &str) -> &str {
         self.results.table.text(row, column)
     }
 
-    fn value(&self, row: usize, column: &str) -> Option<f64> {
+    pub(crate) fn value(&self, row: usize, column: &str) -> Option<f64> {
         self.results.table.value(row, column)
     }
 
+    /// A share of the table.
+    fn share(&self, row: usize, column: &str) -> Cell {
+        Cell { raw: self.text(row, column).to_owned(), ..percent(self.value(row, column)) }
+    }
+
     /// Throughput; below everything where there is none.
-    fn rate(&self, row: Option<usize>) -> f64 {
+    pub(crate) fn rate(&self, row: Option<usize>) -> f64 {
         row.and_then(|row| self.value(row, RATES[0])).unwrap_or(f64::NEG_INFINITY)
     }
 
-    fn within(&self, rows: &[usize], limit: f64) -> Vec<usize> {
+    pub(crate) fn within(&self, rows: &[usize], limit: f64) -> Vec<usize> {
         let young = |row: &usize| self.value(*row, AGE).is_some_and(|age| age <= limit);
         rows.iter().copied().filter(young).collect()
     }
 
     /// The one with the highest throughput; of equals the first.
-    fn fastest(&self, rows: &[usize]) -> Option<usize> {
+    pub(crate) fn fastest(&self, rows: &[usize]) -> Option<usize> {
         rows.iter().copied().reduce(|best, next| {
             if self.rate(Some(next)) > self.rate(Some(best)) { next } else { best }
         })
     }
 
     /// What is set: its gate and knob, its mode; then what it gave.
-    fn cells(&self, row: usize) -> Vec<String> {
-        let interval =
-            |name: &str| number::interval(self.value(row, name), self.value(row, &half(name)));
+    fn cells(&self, row: usize) -> Vec<Cell> {
+        let interval = |name: &str| Cell {
+            text: number::interval(self.value(row, name), self.value(row, &half(name))),
+            raw: self.text(row, name).to_owned(),
+        };
+        let short = |name: &str| Cell {
+            text: number::short(self.value(row, name)),
+            raw: self.text(row, name).to_owned(),
+        };
         let knob = self.knob(row);
         let gate = self.text(row, "gate");
         vec![
-            if knob == "-" { format!("`{gate}`") } else { format!("`{gate}` {knob}") },
-            format!("`{}`", self.text(row, "sync_mode")),
+            Cell::plain(if knob == "-" { format!("`{gate}`") } else { format!("`{gate}` {knob}") }),
+            Cell::plain(format!("`{}`", self.text(row, "sync_mode"))),
             interval(RATES[0]),
             interval(RATES[1]),
-            number::short(self.value(row, AGE)),
-            number::percent(self.value(row, "wasted_token_share")),
-            number::short(self.value(row, LENGTH)),
+            short(AGE),
+            self.share(row, "wasted_token_share"),
+            short(LENGTH),
         ]
     }
 
-    fn knob(&self, row: usize) -> String {
+    pub(crate) fn knob(&self, row: usize) -> String {
         let knob = self.text(row, "knob").replace("max_head_off_policyness=", "η=");
         if knob.is_empty() { "-".into() } else { knob }
     }
 
+    /// The ends of the interval of a row's throughput.
+    pub(crate) fn ends(&self, row: usize) -> (f64, f64) {
+        let rate = self.rate(Some(row));
+        let half = self.value(row, &half(RATES[0])).unwrap_or(0.0);
+        (rate - half, rate + half)
+    }
+
     /// The gates with a row whose interval overlaps with the best one's.
-    fn as_fast(&self, rows: &[usize], best: usize) -> String {
-        let low = self.rate(Some(best)) - self.value(best, &half(RATES[0])).unwrap_or(0.0);
-        let overlaps = |row: usize| {
-            self.rate(Some(row)) + self.value(row, &half(RATES[0])).unwrap_or(0.0) >= low
-        };
-        let names = self.results.meta.gates.iter().filter(|gate| {
+    pub(crate) fn as_fast(&self, rows: &[usize], best: usize) -> Vec<&str> {
+        let low = self.ends(best).0;
+        let gates = self.results.meta.gates.iter().map(String::as_str).filter(|gate| {
             *gate != self.text(best, "gate")
-                && rows.iter().any(|&row| self.text(row, "gate") == *gate && overlaps(row))
+                && rows
+                    .iter()
+                    .any(|&row| self.text(row, "gate") == *gate && self.ends(row).1 >= low)
         });
-        let names: Vec<String> = names.map(|gate| format!("`{gate}`")).collect();
-        if names.is_empty() { "-".into() } else { names.join(", ") }
+        gates.collect()
     }
 
     /// Rows that differ in their sync mode alone, in the order of modes; whole sets only.
@@ -333,4 +363,18 @@ impl Field<'_> {
 
 fn half(name: &str) -> String {
     format!("{name}_hw")
+}
+
+/// Names that one can write, in a row; `-` where there are none.
+fn listed(names: &[&str]) -> String {
+    let names: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
+    if names.is_empty() { "-".into() } else { names.join(", ") }
+}
+
+fn percent(value: Option<f64>) -> Cell {
+    Cell { text: number::percent(value), raw: number::cell(value) }
+}
+
+fn short(value: Option<f64>) -> Cell {
+    Cell { text: number::short(value), raw: number::cell(value) }
 }

@@ -39,6 +39,7 @@ pub fn of_live(live: &Live<'_>, pictures: &[Picture]) -> String {
         pictures,
         tables,
         about: Some(about),
+        scenarios: Vec::new(),
         facts: vec![("Headway", env!("CARGO_PKG_VERSION").to_owned())],
         varied: "It is the configuration at the end of the record.".into(),
     }

@@ -16,7 +16,7 @@ const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; script-src 
                       img-src data:; base-uri 'none'; form-action 'none'";
 
 /// With so many bytes no further plot is shown: a grid can have hundreds.
-const MOST: usize = 500_000;
+const MOST: usize = 1_000_000;
 
 /// What a page shows, in its order.
 pub(super) struct Page<'a> {
@@ -30,6 +30,8 @@ pub(super) struct Page<'a> {
     pub(super) pictures: &'a [Picture],
     pub(super) tables: Vec<Table>,
     pub(super) about: Option<&'a About>,
+    /// Its scenarios by name, where it has several; `about` then has the command alone.
+    pub(super) scenarios: Vec<(&'a str, &'a About)>,
     /// What else is to be known of how it came about: names with values.
     pub(super) facts: Vec<(&'static str, String)>,
     /// What the configuration of the page does not say, in a sentence; empty: it says all.
@@ -152,18 +154,26 @@ impl Page<'_> {
         }
         out.push_str("</dl>\n");
         if let Some(about) = self.about {
-            self.write_about(out, about);
+            self.write_about(out, "", about);
+        }
+        for (name, about) in &self.scenarios {
+            self.write_about(out, name, about);
         }
         out.push_str("</section>\n");
     }
 
-    fn write_about(&self, out: &mut String, about: &About) {
+    /// What a scenario says of itself. `name`: which of several it is.
+    fn write_about(&self, out: &mut String, name: &str, about: &About) {
+        let heading = |text: &str| match name {
+            "" => text.to_owned(),
+            name => format!("{name}: {}", text.to_ascii_lowercase()),
+        };
         if !about.description.is_empty() {
-            let _ =
-                writeln!(out, "<h3>The scenario</h3>\n<p>{}</p>", escape(about.description.trim()));
+            let (scenario, text) = (heading("The scenario"), about.description.trim());
+            let _ = writeln!(out, "<h3>{}</h3>\n<p>{}</p>", escape(&scenario), escape(text));
         }
-        list(out, "Where its numbers come from", &about.sources);
-        list(out, "Which of them are assumed", &about.assumed);
+        list(out, &heading("Where its numbers come from"), &about.sources);
+        list(out, &heading("Which of them are assumed"), &about.assumed);
         if !about.configuration.is_empty() {
             let varied = match self.varied.as_str() {
                 "" => String::new(),
@@ -171,8 +181,9 @@ impl Page<'_> {
             };
             let _ = writeln!(
                 out,
-                "<h3>Scheduling</h3>\n<p>What is not here is as the defaults have it.{varied}</p>\n\
+                "<h3>{}</h3>\n<p>What is not here is as the defaults have it.{varied}</p>\n\
                  <pre tabindex=\"0\" aria-label=\"The configuration\"><code>{}</code></pre>",
+                escape(&heading("Scheduling")),
                 escape(about.configuration.trim_end())
             );
         }

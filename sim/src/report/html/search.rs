@@ -23,8 +23,8 @@ pub fn of_tune(tune: &TuneResults, pictures: &[Picture]) -> String {
     let gain = |row: usize| table.value(row, &meta.maximize).unwrap_or(f64::NEG_INFINITY);
     rows.sort_by(|&one, &other| gain(other).total_cmp(&gain(one)));
     let marks = ["replications", "front", "breaks", "same_as", "failed"];
-    let tables =
-        vec![listed("What was tried", table, &rows, (&words, &metrics, &marks), answer.chosen)];
+    let shown = Listed { words: &words, metrics: &metrics, marks: &marks };
+    let tables = vec![listed("What was tried", table, &rows, &shown, answer.chosen)];
     let facts = vec![
         ("Searched", meta.space.join(", ")),
         ("Maximised", meta.maximize.clone()),
@@ -43,6 +43,7 @@ pub fn of_tune(tune: &TuneResults, pictures: &[Picture]) -> String {
         pictures,
         tables,
         about: meta.about.as_ref(),
+        scenarios: Vec::new(),
         facts,
         varied: "It is the scenario as it is; the choice is in tuned.toml beside this page.".into(),
     }
@@ -68,15 +69,15 @@ pub fn of_plan(plan: &PlanResults, pictures: &[Picture]) -> String {
     let metrics: Vec<String> = metrics.into_iter().filter(is_there).map(str::to_owned).collect();
     let marks = ["estimate_limit", "front", "breaks", "failed"];
     let rows = plan.by_throughput();
-    let shown = (&words[..], &metrics[..], &marks[..]);
+    let shown = Listed { words: &words, metrics: &metrics, marks: &marks };
     let mut tables =
-        vec![listed("The splits that were simulated", &plan.points, &rows, shown, answer.chosen)];
+        vec![listed("The splits that were simulated", &plan.points, &rows, &shown, answer.chosen)];
     if !plan.marginal.rows.is_empty() {
         let all: Vec<usize> = (0..plan.marginal.rows.len()).collect();
         let words = ["place", "gpus_added", "split"].map(str::to_owned);
         let metrics = ["effective_samples_per_hour", "gain_per_gpu_share"].map(str::to_owned);
-        let shown = (&words[..], &metrics[..], &["clear"][..]);
-        tables.push(listed("What one more GPU brings", &plan.marginal, &all, shown, None));
+        let shown = Listed { words: &words, metrics: &metrics, marks: &["clear"] };
+        tables.push(listed("What one more GPU brings", &plan.marginal, &all, &shown, None));
     }
     let facts = vec![
         ("GPUs", meta.gpus.to_string()),
@@ -94,20 +95,31 @@ pub fn of_plan(plan: &PlanResults, pictures: &[Picture]) -> String {
         pictures,
         tables,
         about: meta.about.as_ref(),
+        scenarios: Vec::new(),
         facts,
         varied: "Splits, and what is tried at them, are set otherwise, as the table says.".into(),
     }
     .write()
 }
 
-/// Rows of a table: words, metrics with their intervals, and marks.
-fn listed(
+/// Columns of a table, from left to right.
+pub(super) struct Listed<'a> {
+    pub(super) words: &'a [String],
+    /// With their intervals.
+    pub(super) metrics: &'a [String],
+    /// What only some rows may have; left out where none has it.
+    pub(super) marks: &'a [&'a str],
+}
+
+/// Rows of a table, in this order.
+pub(super) fn listed(
     caption: &str,
     table: &Csv,
     rows: &[usize],
-    (words, metrics, marks): (&[String], &[String], &[&str]),
+    shown: &Listed<'_>,
     chosen: Option<usize>,
 ) -> Table {
+    let Listed { words, metrics, marks } = *shown;
     let last = |key: &String| match key.rsplit('.').next() {
         Some("max_head_off_policyness") => "η".to_owned(),
         Some("max_size") => key.replace('.', " "),

@@ -25,6 +25,7 @@ pub(super) fn page(results: &Results, answer: &Answer, pictures: &[Picture]) -> 
         pictures,
         tables,
         about: meta.about.as_ref(),
+        scenarios: Vec::new(),
         facts: facts(meta),
         varied: String::new(),
     }

@@ -3,6 +3,7 @@
 use std::fmt::Write;
 
 use super::escape;
+pub(super) use crate::report::cell::Cell;
 
 /// More rows than this scroll below their header.
 const TALL: usize = 24;
@@ -42,23 +43,6 @@ pub(super) enum Cells {
 pub(super) struct Row {
     pub(super) cells: Vec<Cell>,
     pub(super) chosen: bool,
-}
-
-/// A cell.
-#[derive(Clone)]
-pub(super) struct Cell {
-    /// What is shown.
-    pub(super) text: String,
-    /// What it is sorted by, as CSV has it.
-    pub(super) raw: String,
-}
-
-impl Cell {
-    /// A cell that shows what it is sorted by.
-    pub(super) fn plain(text: impl Into<String>) -> Self {
-        let text = text.into();
-        Self { raw: text.clone(), text }
-    }
 }
 
 impl Column {

@@ -10,6 +10,8 @@ pub(crate) const LETTERS: usize = 92;
 pub(crate) struct Axis {
     /// What it shows, with its unit.
     pub(crate) label: String,
+    /// Its label is not drawn: a title says it.
+    pub(crate) bare: bool,
     /// Its ends.
     pub(crate) range: (f64, f64),
     /// Where it is marked, and with what.
@@ -44,6 +46,7 @@ impl Axis {
             range: (0.0, steps * step),
             ticks: ticks.map(|at| (at, number::short(Some(at)))).collect(),
             form: Form::Number,
+            bare: false,
         }
     }
 
@@ -73,14 +76,16 @@ impl Axis {
                 kept.push(tick);
             }
         }
-        Axis { label: label.into(), range, ticks: kept, form: Form::Ratio }
+        Axis { label: label.into(), range, ticks: kept, form: Form::Ratio, bare: false }
     }
 
     /// A share from 0 to 100%.
     pub(crate) fn share(label: &str) -> Axis {
         let ticks = [0.0, 0.25, 0.5, 0.75, 1.0];
         let ticks = ticks.map(|at| (at, format!("{}%", number::text(at * 100.0))));
-        Axis { label: label.into(), range: (0.0, 1.0), ticks: ticks.to_vec(), form: Form::Share }
+        let ticks = ticks.to_vec();
+        let label = label.into();
+        Axis { label, range: (0.0, 1.0), ticks, form: Form::Share, bare: false }
     }
 
     /// One place per name, evenly spaced: place `i` is at `i`. Where there is no room for all
@@ -97,6 +102,7 @@ impl Axis {
             range: (-0.5, end),
             ticks: ticks.map(|(place, name)| (place as f64, cut(name, room))).collect(),
             form: Form::Places(names.to_vec()),
+            bare: false,
         }
     }
 
@@ -106,7 +112,17 @@ impl Axis {
         let ticks = (0..=highest).step_by(step).map(|at| (f64::from(at), at.to_string()));
         let end = f64::from(highest) + 0.5;
         let (label, range) = (label.into(), (-0.5, end));
-        Axis { label, range, ticks: ticks.collect(), form: Form::Number }
+        Axis { label, range, ticks: ticks.collect(), form: Form::Number, bare: false }
+    }
+
+    /// The same axis, whose label is said and not drawn.
+    pub(crate) fn without_label(self) -> Axis {
+        Axis { bare: true, ..self }
+    }
+
+    /// The label as it is drawn.
+    pub(crate) fn drawn(&self) -> &str {
+        if self.bare { "" } else { &self.label }
     }
 
     /// A place on it, in words.

@@ -2,11 +2,11 @@
 
 use plotters::style::RGBColor;
 
-use super::PlotError;
 use super::axis::Axis;
 use super::page::{self, Head, Key, Picture};
 use super::panel::Panel;
 use super::theme::{Marker, REFERENCE, SERIES, Style};
+use super::{Drawn, PlotError};
 use crate::report::csv::Csv;
 use crate::report::number;
 use crate::tournament::results::{TournamentResults, Workload};
@@ -18,6 +18,8 @@ const AGE: &str = "staleness_head_p99";
 const OLDEST: f64 = 16.0;
 /// Panels side by side.
 const COLUMNS: usize = 3;
+/// The same on a phone.
+const NARROW: usize = 2;
 /// Height of a panel, in pixels.
 const HEIGHT: i32 = 225;
 
@@ -42,7 +44,10 @@ struct Spot<'a> {
     gate: &'a str,
     mode: &'a str,
     knob: &'a str,
+    /// Where it is drawn.
     at: (f64, f64),
+    /// Its age, however old.
+    age: f64,
     half: (f64, f64),
     on_front: bool,
     biased: bool,
@@ -128,6 +133,7 @@ fn spot(table: &Csv, row: usize, biased: bool) -> Option<Spot<'_>> {
         mode: table.text(row, "sync_mode"),
         knob: table.text(row, "knob"),
         at: (value(AGE)?.min(OLDEST), value(RATE)?),
+        age: value(AGE)?,
         half: (half(AGE), half(RATE)),
         on_front: table.text(row, "front") == "yes",
         biased,
@@ -177,6 +183,7 @@ pub(super) fn front(
         subtitle: &subtitle(workload),
         legend: &legend,
         height: 640,
+        narrow: 460,
     };
     page::draw(&head, |area| {
         let panel = Panel::on(area, &field.x, &field.y)?;
@@ -188,7 +195,9 @@ pub(super) fn front(
         let front = field.front();
         for spot in &front {
             let style = modes.iter().find(|(name, _)| *name == spot.mode).map(|(_, style)| *style);
-            panel.spot(spot.at, spot.half, spot.style(style.unwrap_or(OTHERS)), true)?;
+            let style = style.unwrap_or(OTHERS);
+            panel.spot(spot.at, spot.half, spot.style(style), true)?;
+            tell(&panel, spot, style)?;
         }
         let names = front.iter().map(|spot| (spot.at, name_of(spot)));
         panel.names(&names.collect::<Vec<_>>())
@@ -201,6 +210,12 @@ fn name_of(spot: &Spot<'_>) -> String {
         true => spot.gate.to_owned(),
         false => format!("{} {value}", spot.gate),
     }
+}
+
+/// Says what a spot is. `style`: that of its sync mode, by which it is called.
+fn tell(panel: &Panel<'_>, spot: &Spot<'_>, style: Style) -> Drawn {
+    let bias = if spot.biased { ", lengths off" } else { "" };
+    panel.tell_spot((spot.age, spot.at.1), spot.half, style.color, &(name_of(spot) + bias))
 }
 
 /// A panel per gate: its rows in the colours of sync modes, and the fronts of all gates together.
@@ -220,12 +235,13 @@ pub(super) fn gates(
         subtitle: &subtitle(workload),
         legend: &legend,
         height: 120 + HEIGHT * lines as i32,
+        narrow: 190 * gates.len().div_ceil(NARROW) as i32,
     };
-    let plain = |axis: &Axis| Axis { label: String::new(), ..axis.clone() };
-    let (x, y) = (plain(&field.x), thousands(plain(&field.y)));
+    let (x, y) = (field.x.clone().without_label(), thousands(field.y.clone().without_label()));
     let (all, unbiased) = (field.stairs(true), field.stairs(false));
     page::draw(&head, |area| {
-        for (place, gate) in area.split_evenly((lines, COLUMNS)).iter().zip(&gates) {
+        let cells = page::cells(area, gates.len(), [COLUMNS, NARROW]);
+        for (place, gate) in cells.iter().zip(&gates) {
             let panel = Panel::titled(place, gate, &x, &y)?;
             panel.trace(&all, REFERENCE)?;
             panel.trace(&unbiased, UNBIASED)?;
@@ -233,6 +249,7 @@ pub(super) fn gates(
                 let of_mode = |spot: &&Spot<'_>| spot.gate == gate.as_str() && spot.mode == *mode;
                 for spot in field.spots.iter().filter(of_mode) {
                     panel.spot(spot.at, spot.half, spot.style(*style), true)?;
+                    tell(&panel, spot, *style)?;
                 }
             }
         }
