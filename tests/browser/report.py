@@ -1,9 +1,10 @@
 """Every report.html of a folder in a headless Chromium: report.py BROWSER FOLDER.
 
-Prints what is wrong, a line each; exit code 1 if anything is.
+Prints what is wrong, a line each; exit code 1 if anything is. HEADWAY_TEST_SHOTS names a folder for pictures of the pages.
 """
 
 import csv
+import os
 import pathlib
 import sys
 
@@ -19,12 +20,15 @@ FLAGS = [
     "--disable-sync",
 ]
 
+SHOTS = os.environ.get("HEADWAY_TEST_SHOTS")
+
 # The table of each page, and the file whose numbers it has.
 TABLES = {
     "sweep": ("The points of the sweep", "sweep.csv"),
     "tune": ("What was tried", "candidates.csv"),
     "plan": ("The splits that were simulated", "plan.csv"),
     "validate": ("Predicted and measured", "validation.csv"),
+    "tournament": ("Every row of small", "tournament.csv"),
 }
 
 # Colours of text, and of what is drawn; what each needs beside the ground.
@@ -40,6 +44,34 @@ COLUMNS = """(table) => [...table.tHead.rows[0].cells].map((head, at) => [
   (head.title || head.textContent).split(/[:,]/)[0].trim(),
   [...table.tBodies[0].rows].map((row) => row.cells[at].dataset.v ?? row.cells[at].textContent.trim()),
 ])"""
+
+# What is wrong with the texts of a drawing: too small, outside of it, or on another.
+TEXTS = """(svg) => {
+  const whole = svg.getBoundingClientRect();
+  const scale = whole.width / svg.viewBox.baseVal.width;
+  const boxes = [...svg.querySelectorAll('text')].filter((text) => text.textContent)
+    .map((text) => [text.textContent, text.getBoundingClientRect(), parseFloat(getComputedStyle(text).fontSize) * scale]);
+  const found = [];
+  boxes.forEach(([name, box, size], at) => {
+    if (size < 11) found.push(`${name} is ${size.toFixed(1)} px high`);
+    if (box.left < whole.left - 1 || box.right > whole.right + 1 || box.top < whole.top - 1 || box.bottom > whole.bottom + 1) {
+      found.push(`${name} leaves it`);
+    }
+    for (const [other, there] of boxes.slice(at + 1)) {
+      const wide = Math.min(box.right, there.right) - Math.max(box.left, there.left);
+      const high = Math.min(box.bottom, there.bottom) - Math.max(box.top, there.top);
+      if (wide > 2 && high > 4) found.push(`${name} lies on ${other}`);
+    }
+  });
+  return found;
+}"""
+
+# The place on the screen of the value that is drawn last on a phone.
+LAST = """(svg) => {
+  const place = svg.dataset.at.split(' ').filter((at) => at !== '-').at(-1).split(',');
+  const there = new DOMPoint(...place.map(Number)).matrixTransform(svg.getScreenCTM());
+  return [there.x, there.y];
+}"""
 
 wrong = []
 
@@ -198,11 +230,39 @@ def check_run(page, folder):
             check(value == row[name], f"simulate: {name} is {value}, in run.csv {row[name]}")
 
 
+def check_phone(page, kind):
+    """A plot is read without scrolling sideways, by touch and by keys."""
+    for figure in page.locator("figure").all():
+        name = f"{kind} on a phone: {figure.get_attribute('data-name')}"
+        plot = figure.locator(".plot")
+        check(plot.evaluate("plot => plot.scrollWidth <= plot.clientWidth"), f"{name} scrolls sideways")
+        check(not plot.locator("svg.wide").is_visible(), f"{name}: the wide drawing is shown")
+        svg = plot.locator("svg.narrow")
+        check(svg.get_attribute("aria-label"), f"{name} has no name")
+        for text in svg.evaluate(TEXTS):
+            check(False, f"{name}: {text}")
+        tip = plot.locator(".tip")
+        svg.scroll_into_view_if_needed()
+        page.touchscreen.tap(*svg.evaluate(LAST))
+        check(": " in tip.text_content(), f"{name}: a finger reads no value")
+        plot.focus()
+        for key in ["ArrowRight", "End"]:
+            page.keyboard.press(key)
+            check(": " in tip.text_content(), f"{name}: {key} reads no value")
+            box, ring = tip.bounding_box(), plot.locator(".ring").bounding_box()
+            check(box["x"] >= 0 and box["x"] + box["width"] <= 390, f"{name}: a value leaves the screen")
+            check(0 <= ring["x"] <= 390, f"{name}: what is read is not on the screen")
+        page.keyboard.press("Escape")
+
+
 def check_page(browser, kind, path):
     grounds = []
-    for width, scheme in [(1280, "light"), (1280, "dark"), (390, "light")]:
+    for width, scheme in [(1280, "light"), (1280, "dark"), (390, "light"), (390, "dark")]:
         page = browser.new_page(
-            viewport={"width": width, "height": 844}, color_scheme=scheme, reduced_motion="reduce"
+            viewport={"width": width, "height": 844},
+            color_scheme=scheme,
+            reduced_motion="reduce",
+            has_touch=width == 390,
         )
         page.on("console", lambda message: check(message.type not in ("error", "warning"), f"{kind}: console: {message.text}"))
         page.on("pageerror", lambda error: check(False, f"{kind}: {error}"))
@@ -212,7 +272,10 @@ def check_page(browser, kind, path):
         page.goto(url)
         wide = page.evaluate("document.documentElement.scrollWidth")
         check(wide <= width, f"{kind}: {wide} px wide at {width}")
+        if SHOTS:
+            page.screenshot(path=f"{SHOTS}/{kind}-{width}-{scheme}.png", full_page=True)
         if width == 390:
+            check_phone(page, kind)
             page.close()
             continue
         grounds.append(check_colours(page, kind, scheme))
@@ -231,7 +294,7 @@ def check_page(browser, kind, path):
 def main():
     program, folder = sys.argv[1:]
     pages = sorted(pathlib.Path(folder).glob("*/report.html"))
-    check(len(pages) == 6, f"there are {len(pages)} pages")
+    check(len(pages) == 7, f"there are {len(pages)} pages")
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=program, args=FLAGS)
         for path in pages:

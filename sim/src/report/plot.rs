@@ -5,6 +5,7 @@ mod bound;
 mod canvas;
 mod curve;
 mod figure;
+mod fit;
 mod histogram;
 mod learning;
 mod page;
@@ -26,7 +27,7 @@ use std::convert::Infallible;
 
 use plotters::drawing::DrawingAreaErrorKind;
 
-pub use figure::{Figure, FigurePanel, Value};
+pub use figure::{Figure, FigurePanel, Narrow, Value};
 pub use learning::{Learned, draw_learning};
 pub use page::Picture;
 pub use published::draw_published;

@@ -10,21 +10,23 @@ use crate::report::plot::{Figure, FigurePanel, Value};
 /// Writes the figure of this number. `name`: the name of its files.
 pub(super) fn write(out: &mut String, number: usize, name: &str, figure: &Figure) {
     let (title, subtitle) = (escape(&figure.title), escape(&figure.subtitle));
-    let [left, top, width, height] = figure.view;
-    let (pixels_wide, pixels_high) = (width / figure.unit, height / figure.unit);
     // Writing to a string cannot fail.
     let _ = write!(
         out,
         "<figure id=\"figure-{number}\" data-name=\"{}\">\n<div class=\"plot\" tabindex=\"0\" role=\"group\" \
-         aria-label=\"Plot: {title}. Arrow keys read its values.\">\n<svg \
-         viewBox=\"{left} {top} {width} {height}\" width=\"{pixels_wide}\" height=\"{pixels_high}\" \
-         role=\"img\" aria-label=\"{title}, {subtitle}\">\n{}",
+         aria-label=\"Plot: {title}. Arrow keys read its values.\">\n",
         escape(name),
-        figure.svg
     );
+    open(out, figure, "wide", figure.view, "");
+    out.push_str(&figure.svg);
     for (place, panel) in figure.panels.iter().enumerate() {
         write_values(out, place, panel, figure.unit);
     }
+    out.push_str("</svg>\n");
+    let place = |at: &Option<(i32, i32)>| at.map_or("-".to_owned(), |(x, y)| format!("{x},{y}"));
+    let at: Vec<String> = figure.narrow.at.iter().map(place).collect();
+    open(out, figure, "narrow", figure.narrow.view, &format!(" data-at=\"{}\"", at.join(" ")));
+    out.push_str(&figure.narrow.svg);
     let _ = write!(
         out,
         "</svg>\n<output class=\"tip\"></output>\n</div>\n\
@@ -33,6 +35,20 @@ pub(super) fn write(out: &mut String, number: usize, name: &str, figure: &Figure
     );
     tables(figure).iter().for_each(|table| table.write(out));
     out.push_str("</details>\n</figure>\n");
+}
+
+/// The beginning of a drawing. `class`: for which width of the screen it is.
+fn open(out: &mut String, figure: &Figure, class: &str, view: [i32; 4], more: &str) {
+    let [left, top, width, height] = view;
+    let (pixels_wide, pixels_high) = (width / figure.unit, height / figure.unit);
+    // Writing to a string cannot fail.
+    let _ = writeln!(
+        out,
+        "<svg class=\"{class}\" viewBox=\"{left} {top} {width} {height}\" width=\"{pixels_wide}\" \
+         height=\"{pixels_high}\" role=\"img\" aria-label=\"{}, {}\"{more}>",
+        escape(&figure.title),
+        escape(&figure.subtitle)
+    );
 }
 
 /// Places that say a value, each with its series.

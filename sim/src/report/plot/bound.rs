@@ -35,6 +35,7 @@ pub(crate) fn draw(curve: &Curve<'_>) -> Result<Option<Picture>, PlotError> {
         subtitle: &curve.subtitle_of("replication 0"),
         legend: &[],
         height: 420,
+        narrow: 300,
     };
     let lines = [(points, style)];
     page::draw(&head, |area| Panel::on(area, &time, &axis)?.curves(&lines, true)).map(Some)

@@ -17,6 +17,35 @@ pub struct Figure {
     pub svg: String,
     /// What it says, panel by panel.
     pub panels: Vec<FigurePanel>,
+    /// The same drawn for a phone.
+    pub narrow: Narrow,
+}
+
+/// The same picture where there is little room.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Narrow {
+    /// The `viewBox`, as [`Figure::view`].
+    pub view: [i32; 4],
+    /// The elements of the drawing.
+    pub svg: String,
+    /// Where the values of all panels are drawn, one by one in their order; `None`: it is too small
+    /// to be seen.
+    pub at: Vec<Option<(i32, i32)>>,
+}
+
+/// Where each value of `wide` is drawn in `narrow`.
+pub(super) fn places(wide: &[FigurePanel], narrow: &[FigurePanel]) -> Vec<Option<(i32, i32)>> {
+    let mut all = Vec::new();
+    for (place, panel) in wide.iter().enumerate() {
+        let mut others = narrow.get(place).map_or(&[][..], |panel| &panel.values);
+        for value in &panel.values {
+            let same = |other: &Value| Value { at: value.at, ..other.clone() } == *value;
+            let found = others.iter().position(same);
+            all.push(found.map(|at| others[at].at));
+            others = found.map_or(others, |at| &others[at + 1..]);
+        }
+    }
+    all
 }
 
 /// One pair of axes.
@@ -126,6 +155,19 @@ mod tests {
         assert_eq!(panels[0].series, ["mean"]);
         assert_eq!(panels[1].series, ["p99", "% of samples"]);
         assert_eq!(panels[1].values[1].series, 1);
+    }
+
+    #[test]
+    fn a_value_that_is_not_drawn_on_a_phone_has_no_place_there() {
+        let panel = Said::Panel { x: String::new(), y: String::new() };
+        let moved = |raw: &str| match value((1, 0, 0), raw) {
+            Said::Value(value) => Said::Value(said::Value { at: (7, 7), ..value }),
+            other => other,
+        };
+        let [one, two, three] = ["1", "2", "3"].map(|raw| value((1, 0, 0), raw));
+        let wide = panels(&[panel.clone(), one, two, three]);
+        let narrow = panels(&[panel, moved("1"), moved("3")]);
+        assert_eq!(places(&wide, &narrow), [Some((7, 7)), None, Some((7, 7))]);
     }
 
     #[test]

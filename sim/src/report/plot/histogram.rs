@@ -32,11 +32,11 @@ pub(crate) fn draw(curve: &Curve<'_>) -> Result<Picture, PlotError> {
         subtitle: &curve.subtitle_of(&format!("% of the samples of {}", curve.replications())),
         legend: &legend,
         height: (110 + 270 * rows as i32).max(600),
+        narrow: (200 * places.len() as i32).max(340),
     };
     page::draw(&head, |area| {
-        for (cell, (bars, &place)) in
-            area.split_evenly((rows, columns)).iter().zip(bars.iter().zip(&places))
-        {
+        let cells = page::cells(area, places.len(), [columns, 1]);
+        for (cell, (bars, &place)) in cells.iter().zip(bars.iter().zip(&places)) {
             let panel = Panel::titled(cell, &titles[place], &x, &y)?;
             if bars.is_empty() {
                 let middle = (x.range.0 + x.range.1) / 2.0;

@@ -58,9 +58,10 @@ pub fn draw_learning(kinds: &[Learned]) -> Result<Picture, PlotError> {
         subtitle: &if most > 1 { format!("{over} and {most} runs") } else { over },
         legend: &legend,
         height: 760,
+        narrow: 960,
     };
     page::draw(&head, |area| {
-        for (place, (column, label)) in area.split_evenly((2, 2)).iter().zip(PANELS) {
+        for (place, (column, label)) in page::cells(area, PANELS.len(), [2, 1]).iter().zip(PANELS) {
             let lines: Vec<(Vec<Point>, Style)> = kinds
                 .iter()
                 .zip(&styles)

@@ -7,13 +7,16 @@ use plotters::style::{Color, RGBColor, WHITE};
 
 use super::canvas::said::Said;
 use super::canvas::{Canvas, Sheet, UNITS, font, inline, png, svg};
-use super::figure::{self, Figure};
+use super::figure::{self, Figure, Narrow};
+use super::fit;
 use super::panel::{Area, dashes, mark};
 use super::theme::{self, Style, TEXT, TITLE, px};
 use super::{Drawn, PlotError};
 
 /// Width of every picture, in pixels.
 const WIDTH: i32 = 960;
+/// Its width on a phone, which shows it a little smaller.
+const NARROW: i32 = 420;
 /// Height of title and subtitle, in pixels.
 const HEAD: i32 = 18 + TITLE + 9 + TEXT + 4;
 /// Shapes that stand behind them: the ground, the title, the subtitle.
@@ -66,30 +69,47 @@ pub(crate) struct Head<'a> {
     pub(crate) legend: &'a [Key],
     /// Height of the picture, in pixels.
     pub(crate) height: i32,
+    /// Height of its panels on a phone, in pixels.
+    pub(crate) narrow: i32,
 }
 
 /// Draws a picture; `body` draws the panels on what the head leaves.
 pub(crate) fn draw(
     head: &Head<'_>,
-    body: impl for<'c> FnOnce(&Area<'c>) -> Drawn,
+    body: impl for<'c> Fn(&Area<'c>) -> Drawn,
 ) -> Result<Picture, PlotError> {
-    let size = (px(WIDTH) as u32, px(head.height) as u32);
-    let mut sheet = Sheet::default();
-    {
+    let drawn = |size: (u32, u32)| -> Result<Sheet, PlotError> {
+        let mut sheet = Sheet::default();
         let page = Canvas::new(size, &mut sheet).into_drawing_area();
         page.fill(&WHITE)?;
         body(&legend(&draw_head(&page, head)?, head.legend)?)?;
         page.present()?;
-    }
+        drop(page);
+        Ok(sheet)
+    };
+    let size = (px(WIDTH) as u32, px(head.height) as u32);
+    let sheet = drawn(size)?;
+    let below = laid(head.legend, px(NARROW)).1;
+    let small = (px(NARROW) as u32, (px(HEAD + head.narrow) + below) as u32);
+    let phone = drawn(small)?;
     // A page has title and subtitle as text of its own, and a ground of its own.
-    let (above, shapes) = (px(HEAD), sheet.shapes.get(ABOVE..).unwrap_or_default());
+    let above = px(HEAD);
+    let view = |size: (u32, u32)| [0, above, size.0 as i32, size.1 as i32 - above];
+    let svg = |sheet: &Sheet| inline::write(sheet.shapes.get(ABOVE..).unwrap_or_default());
+    let panels = figure::panels(&sheet.said);
+    let narrow = Narrow {
+        view: view(small),
+        svg: svg(&phone),
+        at: figure::places(&panels, &figure::panels(&phone.said)),
+    };
     let figure = Figure {
         title: head.title.into(),
         subtitle: head.subtitle.into(),
-        view: [0, above, size.0 as i32, size.1 as i32 - above],
+        view: view(size),
         unit: UNITS,
-        svg: inline::write(shapes),
-        panels: figure::panels(&sheet.said),
+        svg: svg(&sheet),
+        panels,
+        narrow,
     };
     Ok(Picture {
         name: head.name.into(),
@@ -97,6 +117,13 @@ pub(crate) fn draw(
         png: png::write(size, &sheet.shapes)?,
         figure,
     })
+}
+
+/// Cells for so many panels: so many side by side, on a page and on a phone.
+pub(crate) fn cells<'c>(area: &Area<'c>, count: usize, columns: [usize; 2]) -> Vec<Area<'c>> {
+    let is_narrow = area.dim_in_pixel().0 < px(WIDTH) as u32;
+    let columns = columns[usize::from(is_narrow)].max(1);
+    area.split_evenly((count.div_ceil(columns).max(1), columns))
 }
 
 /// Title and subtitle; gives what is left below them.
@@ -110,20 +137,37 @@ fn draw_head<'c>(page: &Area<'c>, head: &Head<'_>) -> Result<Area<'c>, PlotError
 
 /// Draws a legend on top of `area`, in as many lines as it takes; gives what is left below it.
 pub(crate) fn legend<'c>(area: &Area<'c>, keys: &[Key]) -> Result<Area<'c>, PlotError> {
-    let (mut x, mut y) = (px(MARGIN), px(8));
-    for key in keys {
-        let width = px(key.sample() + 34) + font::width(key.name(), f64::from(px(TEXT))) as i32;
-        if x > px(MARGIN) && x + width > px(WIDTH - MARGIN) {
-            (x, y) = (px(MARGIN), y + px(TEXT + 8));
-        }
-        draw_key(area, key, (x, y))?;
-        x += width;
+    let (places, used) = laid(keys, area.dim_in_pixel().0 as i32);
+    for (key, (at, lines)) in keys.iter().zip(places) {
+        draw_key(area, key, at, &lines)?;
     }
-    let used = if keys.is_empty() { 0 } else { y + px(TEXT + 4) };
     Ok(area.split_vertically(used).1)
 }
 
-fn draw_key(page: &Area<'_>, key: &Key, (x, y): (i32, i32)) -> Drawn {
+/// Where a key stands, and the lines of its name.
+type Placed = ((i32, i32), Vec<String>);
+
+/// The entries of a legend of this width, and how high it is.
+fn laid(keys: &[Key], width: i32) -> (Vec<Placed>, i32) {
+    let line = px(TEXT + 8);
+    let (mut x, mut y) = (px(MARGIN), px(8));
+    let mut places = Vec::new();
+    for key in keys {
+        let sample = px(key.sample() + 34);
+        let own = sample + font::width(key.name(), f64::from(px(TEXT))) as i32;
+        if x > px(MARGIN) && x + own > width - px(MARGIN) {
+            (x, y) = (px(MARGIN), y + line);
+        }
+        // What is wider than a line has several, and the last of them to itself.
+        let lines = fit::lines(key.name(), width - 2 * px(MARGIN) - px(key.sample() + 8));
+        let more = lines.len() as i32 - 1;
+        places.push(((x, y), lines));
+        (x, y) = if more > 0 { (width, y + more * line) } else { (x + own, y) };
+    }
+    (places, if keys.is_empty() { 0 } else { y + px(TEXT + 4) })
+}
+
+fn draw_key(page: &Area<'_>, key: &Key, (x, y): (i32, i32), lines: &[String]) -> Drawn {
     let middle = y + px(TEXT) / 3;
     let end = x + px(key.sample());
     match key {
@@ -139,8 +183,11 @@ fn draw_key(page: &Area<'_>, key: &Key, (x, y): (i32, i32)) -> Drawn {
             page.draw(&Rectangle::new(corners, color.filled()))?;
         }
     }
-    let text = theme::text(TEXT, HPos::Left, VPos::Center);
-    page.draw(&Text::new(key.name(), (end + px(8), middle), text))?;
+    for (place, line) in (0..).zip(lines) {
+        let text = theme::text(TEXT, HPos::Left, VPos::Center);
+        let below = middle + place * px(TEXT + 8);
+        page.draw(&Text::new(line.as_str(), (end + px(8), below), text))?;
+    }
     let (Key::Line(Style { color, .. }, _) | Key::Fill(color, _)) = key;
     let RGBColor(red, green, blue) = *color;
     Ok(page.draw(&Said::Key { rgb: (red, green, blue), name: key.name().into() })?)

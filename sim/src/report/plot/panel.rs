@@ -12,6 +12,7 @@ use plotters::style::{Color, RGBColor, ShapeStyle, WHITE};
 use super::axis::Axis;
 use super::canvas::said::{Said, Value};
 use super::canvas::{Canvas, font};
+use super::fit;
 use super::theme::{self, GRID, INK, Marker, Style, TEXT, px};
 use super::{Drawn, PlotError};
 
@@ -26,6 +27,10 @@ const LABELS: i32 = 84;
 /// The same where there is no label.
 const TICKS: i32 = 44;
 
+/// Room beside all that, in pixels.
+const LEFT: i32 = 12;
+const RIGHT: i32 = 24;
+
 /// Half the width of an interval's rectangle, in places.
 const RANGE: f64 = 0.3;
 
@@ -36,7 +41,7 @@ const ASIDE: f64 = 0.06;
 fn labels(y: &Axis) -> i32 {
     let longest = y.ticks.iter().map(|(_, name)| name.len()).max().unwrap_or(0) as i32;
     let ticks = 9 * longest;
-    if y.label.is_empty() { TICKS } else { LABELS.max(ticks + TEXT + 14) }
+    if y.drawn().is_empty() { TICKS } else { LABELS.max(ticks + TEXT + 14) }
 }
 
 /// A value that is there, with the half-width of its interval or 0.
@@ -59,18 +64,22 @@ pub(crate) struct Panel<'c> {
 impl<'c> Panel<'c> {
     /// Draws axes, ticks and horizontal grid lines on `area`.
     pub(crate) fn on(area: &Area<'c>, x: &Axis, y: &Axis) -> Result<Self, PlotError> {
+        let across = area.dim_in_pixel().0 as i32;
+        // The label is in the middle of the plane, which is not that of the area.
+        let label = fit::lines(x.drawn(), across - px(labels(y) + LEFT - RIGHT));
+        let more = (label.len() as i32 - 1) * (TEXT + 4);
         let chart = ChartBuilder::on(area)
             .margin_top(px(10))
-            .margin_right(px(24))
-            .margin_left(px(12))
-            .x_label_area_size(px(2 * TEXT + 26))
+            .margin_right(px(RIGHT))
+            .margin_left(px(LEFT))
+            .x_label_area_size(px(2 * TEXT + 26 + more))
             .y_label_area_size(px(labels(y)))
             .build_cartesian_2d(x.range.0..x.range.1, y.range.0..y.range.1)?;
         let plane = chart.plotting_area().clone();
         let page = area.use_screen_coord();
         let axes = (x.clone(), y.clone());
         let panel = Self { plane, range: y.range, across: x.range, axes, page };
-        panel.draw_axes(x, y)?;
+        panel.draw_axes(x, y, &label)?;
         panel.say(&Said::Panel { x: x.label.clone(), y: y.label.clone() })?;
         Ok(panel)
     }
@@ -87,12 +96,13 @@ impl<'c> Panel<'c> {
         let (left, top) = panel.at(x.range.0, y.range.1);
         let right = panel.at(x.range.1, 0.0).0;
         let style = theme::text(TEXT, HPos::Center, VPos::Bottom);
-        panel.text(title, style, (left + right) / 2, top - px(8))?;
+        let shown = fit::within(title, area.dim_in_pixel().0 as i32);
+        panel.text(&shown, style, (left + right) / 2, top - px(8))?;
         panel.say(&Said::Title(title.into()))?;
         Ok(panel)
     }
 
-    fn draw_axes(&self, x: &Axis, y: &Axis) -> Drawn {
+    fn draw_axes(&self, x: &Axis, y: &Axis, label: &[String]) -> Drawn {
         let (left, bottom) = self.at(x.range.0, y.range.0);
         let (right, top) = self.at(x.range.1, y.range.1);
         for (value, name) in &y.ticks {
@@ -101,15 +111,18 @@ impl<'c> Panel<'c> {
             self.text(name, theme::text(TEXT, HPos::Right, VPos::Center), left - px(8), level)?;
         }
         let axis = INK.stroke_width(5);
-        for (value, name) in &x.ticks {
+        for (value, name) in &fit::ticks(x, right - left) {
             let place = self.at(*value, 0.0).0;
             self.line(&[(place, bottom), (place, bottom + px(5))], axis)?;
             self.text(name, theme::text(TEXT, HPos::Center, VPos::Top), place, bottom + px(10))?;
         }
         self.line(&[(left, top), (left, bottom), (right, bottom)], axis)?;
-        let middle = theme::text(TEXT, HPos::Center, VPos::Top);
-        self.text(&x.label, middle, (left + right) / 2, bottom + px(TEXT + 18))?;
-        self.text(&y.label, theme::upward(TEXT), left - px(labels(y)), (top + bottom) / 2)
+        for (place, line) in (0..).zip(label) {
+            let middle = theme::text(TEXT, HPos::Center, VPos::Top);
+            let below = bottom + px(TEXT + 18 + place * (TEXT + 4));
+            self.text(line, middle, (left + right) / 2, below)?;
+        }
+        self.text(y.drawn(), theme::upward(TEXT), left - px(labels(y)), (top + bottom) / 2)
     }
 
     /// Where a point lies on the page, in units; what is above or below the axis lies on its end.
@@ -160,7 +173,7 @@ impl<'c> Panel<'c> {
 
     /// A value at a point that says nothing yet.
     fn silent(&self, (x, y): (f64, f64), RGBColor(red, green, blue): RGBColor) -> Value {
-        let at = self.at(x, y);
+        let at = self.at(x.clamp(self.across.0, self.across.1), y);
         Value {
             rgb: (red, green, blue),
             at,
@@ -257,6 +270,12 @@ impl<'c> Panel<'c> {
         let text = format!("{value} ({lower} to {upper})");
         let (x_text, raw) = (across.place(x), up.raw(middle));
         self.say(&Said::Value(Value { x: x_text, text, raw, ..self.silent((x, middle), fill) }))
+    }
+
+    /// Letters that have room side by side.
+    pub(crate) fn letters(&self) -> usize {
+        let ends = self.plane.get_pixel_range().0;
+        fit::letters(ends.end - ends.start)
     }
 
     /// Words just above a point, for what cannot be drawn there.

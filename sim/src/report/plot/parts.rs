@@ -34,6 +34,7 @@ pub(crate) fn draw(curve: &Curve<'_>) -> Result<Picture, PlotError> {
         subtitle: &curve.subtitle_of(&format!("means of {}", curve.replications())),
         legend: &legend,
         height: 640,
+        narrow: 420,
     };
     let total = |place: usize| versions.iter().filter_map(|part| part[place].1).sum::<f64>();
     let places = versions[0].len();

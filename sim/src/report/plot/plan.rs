@@ -45,6 +45,7 @@ pub(super) fn front(plan: &PlanResults) -> Result<Picture, PlotError> {
         subtitle: &subtitle(plan, "GPUs of serving + trainer at the front"),
         legend: &legend,
         height: 640,
+        narrow: 420,
     };
     let x = Axis::from_zero("mean head staleness, learner versions", top(STALENESS) * 1.05, 10);
     let y = Axis::from_zero("effective samples/h", top(RATE) * 1.1, 8);
@@ -109,6 +110,7 @@ pub(super) fn idle(plan: &PlanResults) -> Result<Picture, PlotError> {
         subtitle: &subtitle(plan, &what),
         legend: &legend,
         height: 760,
+        narrow: 640,
     };
     let axis = Axis::places(
         if has_judge { "GPUs of serving + judge + trainer" } else { "GPUs of serving + trainer" },
@@ -118,7 +120,7 @@ pub(super) fn idle(plan: &PlanResults) -> Result<Picture, PlotError> {
     let joined = is_one_kind(plan, &rows) && rows.len() > 1;
     page::draw(&head, |area| {
         let (above, below) = area.split_vertically(px(340));
-        Panel::on(&above, &axis, &y)?.curves(&[(rate, SERIES[0])], joined)?;
+        Panel::on(&above, &axis, &y)?.curves(&[(rate.clone(), SERIES[0])], joined)?;
         let idle: Vec<_> =
             loops.iter().map(|((column, _), style)| (series(column), **style)).collect();
         Panel::on(&below, &axis, &Axis::share("idle share of time"))?.curves(&idle, joined)

@@ -41,6 +41,7 @@ pub fn draw_published(table: &Csv, shown: &[&str]) -> Result<Picture, PlotError>
         subtitle: "some rows were fitted to: docs/accuracy.md says which",
         legend: &legend,
         height: 110 + HEIGHT * panels as i32,
+        narrow: HEIGHT * panels as i32,
     };
     page::draw(&head, |area| {
         for (place, group) in area.split_evenly((panels, 1)).iter().zip(&groups) {

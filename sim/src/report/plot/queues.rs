@@ -51,6 +51,7 @@ pub(crate) fn draw(curve: &Curve<'_>) -> Result<Option<Picture>, PlotError> {
         subtitle: &curve.subtitle_of("replication 0"),
         legend: &[],
         height: 960,
+        narrow: 840,
     };
     page::draw(&head, |area| {
         for (group, area) in area.split_evenly((3, 1)).iter().enumerate() {

@@ -32,9 +32,10 @@ pub(crate) fn quantiles(curve: &Curve<'_>) -> Result<Option<Picture>, PlotError>
         subtitle: &subtitle,
         legend: &legend(),
         height: 640,
+        narrow: 400,
     };
     let axes = (curve.axis(), ratio_axis(&series));
-    page::draw(&head, |area| curves(&Panel::on(area, &axes.0, &axes.1)?, &axes.0, series, curve))
+    page::draw(&head, |area| curves(&Panel::on(area, &axes.0, &axes.1)?, &axes.0, &series, curve))
         .map(Some)
 }
 
@@ -55,6 +56,7 @@ pub(crate) fn effective(curve: &Curve<'_>) -> Result<Option<Picture>, PlotError>
         ),
         legend: &legend,
         height: 640,
+        narrow: 400,
     };
     let share = Axis::share("effective share of what is trained");
     page::draw(&head, |area| {
@@ -81,8 +83,9 @@ pub(crate) fn by_staleness(curve: &Curve<'_>) -> Result<Option<Picture>, PlotErr
         subtitle: &format!("{} · {calibration}", curve.subtitle()),
         legend: &legend(),
         height: 640,
+        narrow: 400,
     };
-    page::draw(&head, |area| curves(&Panel::on(area, &x, &y)?, &x, series, curve)).map(Some)
+    page::draw(&head, |area| curves(&Panel::on(area, &x, &y)?, &x, &series, curve)).map(Some)
 }
 
 /// What the title says of a prediction that nothing was fitted to.
@@ -97,9 +100,10 @@ fn legend() -> Vec<Key> {
 }
 
 /// Lines on the logarithms of ratios, and one at a ratio of 1.
-fn curves(panel: &Panel<'_>, x: &Axis, series: [Vec<Point>; 3], curve: &Curve<'_>) -> Drawn {
+fn curves(panel: &Panel<'_>, x: &Axis, series: &[Vec<Point>; 3], curve: &Curve<'_>) -> Drawn {
     panel.trace(&[(x.range.0, 0.0), (x.range.1, 0.0)], REFERENCE)?;
-    let lines: Vec<(Vec<Point>, Style)> = series.map(logarithms).into_iter().zip(SERIES).collect();
+    let lines: Vec<(Vec<Point>, Style)> =
+        series.iter().map(|points| logarithms(points)).zip(SERIES).collect();
     let joined = curve.is_numeric() || lines.iter().all(|(points, _)| points.len() != 1);
     panel.curves(&lines, joined)
 }
@@ -114,12 +118,12 @@ fn points(table: &Csv, rows: &[usize], column: &str) -> Vec<Point> {
 }
 
 /// On a logarithmic axis a small interval is as wide as its share of the value.
-fn logarithms(points: Vec<Point>) -> Vec<Point> {
-    let log = |(x, value, half): Point| match value.filter(|value| *value > 0.0) {
+fn logarithms(points: &[Point]) -> Vec<Point> {
+    let log = |&(x, value, half): &Point| match value.filter(|value| *value > 0.0) {
         Some(value) => (x, Some(libm::log(value)), half.map(|half| half / value)),
         None => (x, None, None),
     };
-    points.into_iter().map(log).collect()
+    points.iter().map(log).collect()
 }
 
 /// An axis of logarithms that is marked with ratios.

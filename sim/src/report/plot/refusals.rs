@@ -38,6 +38,7 @@ pub(crate) fn draw(curve: &Curve<'_>) -> Result<Picture, PlotError> {
         subtitle: &subtitle,
         legend: &legend,
         height: 640,
+        narrow: 400,
     };
     let top = highest(series.iter().map(|(points, _)| points)).min(100.0);
     let y = Axis::from_zero("% of requests offered, retries included", top, 8);

@@ -29,6 +29,7 @@ pub(crate) fn draw(curve: &Curve<'_>) -> Result<Picture, PlotError> {
         subtitle: &curve.subtitle(),
         legend: &legend,
         height: 640,
+        narrow: 400,
     };
     let bound = bounds.iter().flatten().map(|bound| bound.1).fold(0.0, f64::max);
     let y = Axis::from_zero("head staleness, learner versions", highest(&series).max(bound), 8);
@@ -38,7 +39,7 @@ pub(crate) fn draw(curve: &Curve<'_>) -> Result<Picture, PlotError> {
             panel.trace(bounds, REFERENCE)?;
         }
         // The mean last, on top of the others.
-        let series: Vec<_> = series.into_iter().zip(SERIES).rev().collect();
+        let series: Vec<_> = series.iter().cloned().zip(SERIES).rev().collect();
         panel.curves(&series, curve.is_numeric())
     })
 }

@@ -25,12 +25,13 @@ pub(crate) fn draw(curve: &Curve<'_>) -> Result<Picture, PlotError> {
         subtitle: &curve.subtitle(),
         legend: &legend,
         height: 760,
+        narrow: 640,
     };
     let rate = Axis::from_zero("trained samples/h", highest([&trained]), 6);
     page::draw(&head, |area| {
         let (above, below) = area.split_vertically(px(340));
         let joined = curve.is_numeric();
-        Panel::on(&above, &curve.axis(), &rate)?.curves(&[(trained, first)], joined)?;
+        Panel::on(&above, &curve.axis(), &rate)?.curves(&[(trained.clone(), first)], joined)?;
         let idle: Vec<_> =
             IDLE.iter().zip(styles).map(|(idle, style)| (curve.metric(idle.0), style)).collect();
         let share = Axis::share("idle share of time");

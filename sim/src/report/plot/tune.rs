@@ -39,6 +39,7 @@ pub(super) fn front(tune: &TuneResults) -> Result<Picture, PlotError> {
         subtitle: &subtitle(tune),
         legend: &legend,
         height: 640,
+        narrow: 420,
     };
     let x = Axis::from_zero("mean head staleness, learner versions", top(STALENESS) * 1.05, 10);
     let y = Axis::from_zero(&rate.replace('_', " "), top(rate) * 1.1, 8);

@@ -1,6 +1,6 @@
 //! Predicted intervals and measured points, run by run.
 
-use super::axis::{Axis, LETTERS, cut};
+use super::axis::{Axis, cut};
 use super::page::{self, Head, Key, Picture};
 use super::panel::{Area, Panel, Point};
 use super::theme::{BAND, REFERENCE, SERIES, Style};
@@ -83,6 +83,7 @@ fn picture(
         subtitle: &subtitle(validation),
         legend: &legend,
         height: 130 + 250 * panels.len() as i32,
+        narrow: 250 * panels.len() as i32,
     };
     page::draw(&head, |area| {
         for (place, (rows, label)) in area.split_evenly((panels.len(), 1)).iter().zip(&panels) {
@@ -222,7 +223,7 @@ impl Order {
             if end < self.axis.range.1 {
                 panel.trace(&[(end, y.range.0), (end, y.range.1)], REFERENCE)?;
             }
-            let room = places * LETTERS / self.runs.len();
+            let room = places * panel.letters() / self.runs.len();
             panel.note((end - 0.5 * *places as f64, y.range.1), &cut(name, room))?;
         }
         Ok(())
