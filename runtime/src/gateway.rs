@@ -152,7 +152,7 @@ fn routes(has: Has) -> Routes {
     Routes(routes)
 }
 
-/// What answers requests.
+/// What answers requests. Where there is a dashboard, it is called within a runtime of tokio.
 pub fn router(driver: DriverHandle, tokenizer: Arc<dyn Tokenizer>, options: Options) -> Router {
     let max_body = options.max_body;
     let has = Has {
@@ -161,6 +161,9 @@ pub fn router(driver: DriverHandle, tokenizer: Arc<dyn Tokenizer>, options: Opti
         dashboard: options.dashboard.is_some() && options.admin_token.is_some(),
         tools: tokenizer.takes_tools().is_ok(),
     };
+    if let Some(dashboard) = options.dashboard.as_ref().filter(|_| has.dashboard) {
+        dashboard.follow(driver.watched());
+    }
     let Routes(routes) = routes(has);
     routes
         .into_iter()

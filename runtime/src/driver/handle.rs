@@ -79,6 +79,11 @@ impl DriverHandle {
         self.status.borrow().clone()
     }
 
+    /// The same again and again; it ends with the run.
+    pub(crate) fn watched(&self) -> watch::Receiver<Status> {
+        self.status.clone()
+    }
+
     /// Waits until the run is as wished, and returns how it is then; `None`: it is over.
     pub async fn until(&mut self, wished: impl FnMut(&Status) -> bool) -> Option<Status> {
         self.status.wait_for(wished).await.ok().map(|status| status.clone())

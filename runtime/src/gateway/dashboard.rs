@@ -2,8 +2,10 @@
 //!
 //! The page itself says nothing of the run, and is there for everybody. What it shows comes as
 //! server-sent events and needs the operator's token, which the page sends as a header: it stands
-//! in no address and no cookie. While nobody looks, nothing is computed.
+//! in no address and no cookie. While nobody looks, nothing is computed but how many requests were
+//! refused in the last minutes.
 
+mod refusals;
 mod snapshot;
 
 use std::convert::Infallible;
@@ -19,10 +21,12 @@ use axum::http::{HeaderMap, HeaderName, header};
 use axum::response::{IntoResponse, Response};
 use futures_core::Stream;
 use serde_json::json;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, watch};
 
 use super::error::ApiError;
 use super::{Gate, PATIENCE, sse};
+use crate::driver::Status;
+use refusals::Refusals;
 
 /// A stream gets a snapshot so often.
 const EVERY: Duration = Duration::from_secs(1);
@@ -35,13 +39,21 @@ pub struct Dashboard {
     /// The run's record: what was before the process began.
     record: PathBuf,
     streams: Arc<Semaphore>,
+    refusals: Refusals,
 }
 
 impl Dashboard {
     /// The dashboard of a run with this record.
     #[must_use]
     pub fn new(record: PathBuf) -> Self {
-        Self { record, streams: Arc::new(Semaphore::new(MOST_STREAMS)) }
+        let streams = Arc::new(Semaphore::new(MOST_STREAMS));
+        Self { record, streams, refusals: Refusals::new() }
+    }
+
+    /// Counts what is refused, in a task of its own, until the run is over.
+    pub(super) fn follow(&self, status: watch::Receiver<Status>) {
+        self.refusals.note(&status.borrow());
+        tokio::spawn(self.refusals.clone().follow(status));
     }
 }
 
@@ -85,8 +97,8 @@ pub(super) async fn events(
     let place = dashboard.streams.clone().try_acquire_owned();
     let place = place.map_err(|_| ApiError::too_many_streams())?;
     let (events, receiver) = mpsc::channel(1);
-    let record = dashboard.record.clone();
-    tokio::spawn(feed(gate, record, events, place));
+    let dashboard = dashboard.clone();
+    tokio::spawn(feed(gate, dashboard, events, place));
     Ok(sse::respond(Events(receiver)))
 }
 
@@ -104,10 +116,11 @@ impl Stream for Events {
 /// there is room for it: who reads slowly sees fewer, and none is old.
 async fn feed(
     gate: Arc<Gate>,
-    record: PathBuf,
+    dashboard: Dashboard,
     events: mpsc::Sender<Bytes>,
     _place: OwnedSemaphorePermit,
 ) {
+    let Dashboard { record, refusals, .. } = dashboard;
     let past = tokio::task::spawn_blocking(move || snapshot::history(&record)).await;
     let (history, mut seen) = past.unwrap_or_else(|_| (json!({"steps": []}), None));
     if events.send(sse::event("history", &history)).await.is_err() {
@@ -118,7 +131,7 @@ async fn feed(
         let event = match tokio::time::timeout(PATIENCE, gate.driver.look()).await {
             Ok(Some(look)) => {
                 let status = gate.driver.status();
-                sse::event("snapshot", &snapshot::of(&status, &look, &mut seen))
+                sse::event("snapshot", &snapshot::of(&status, &look, &refusals, &mut seen))
             }
             Ok(None) => {
                 room.send(sse::event("ended", &json!({"error": gate.driver.status().error})));

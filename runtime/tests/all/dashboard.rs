@@ -9,11 +9,12 @@ use std::time::Duration;
 use headway_runtime::gateway::Dashboard;
 use headway_runtime::secret::Secret;
 use headway_runtime::shared::config::OnDeviation;
+use headway_runtime::shared::input::Operator;
 use headway_runtime::shared::time::Span;
 use serde_json::Value;
 
 use crate::all::guard::guard;
-use crate::all::live::{Live, SMALL, Setup, turn};
+use crate::all::live::{Live, SMALL, Setup, config, turn};
 use crate::all::packages;
 use crate::all::process::{self, FOLDER};
 
@@ -113,6 +114,37 @@ async fn a_stream_begins_with_the_steps_of_the_record_and_ends_with_the_run() {
     }
     assert_eq!(last, "ended");
     tokio::time::timeout(Duration::from_secs(20), closed).await.unwrap().unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_page_that_is_opened_late_is_told_what_was_refused_before() {
+    let dir = tempfile::tempdir().unwrap();
+    let text = SMALL.replace("max_head_off_policyness = 4", "max_head_off_policyness = 0");
+    let live = Setup { config: config(&text), ..setup(dir.path()) }.start(dir.path()).await;
+    live.trainer.hold(true);
+    for session in ["a", "b"] {
+        live.answer(&turn(session, "hello")).await;
+    }
+    for session in ["c", "d", "e"] {
+        assert_eq!(live.ask(&turn(session, "hello")).await.status(), 429);
+    }
+    live.driver.operate(Operator::Pause).await.unwrap();
+    assert_eq!(live.ask(&turn("f", "hello")).await.status(), 503);
+    // Two pages, the second later: both are told the same.
+    for _ in 0..2 {
+        let mut stream = events(&live, TOKEN).await;
+        let mut rest = String::new();
+        let snapshot = loop {
+            let (name, event) = next(&mut stream, &mut rest).await.unwrap();
+            if name == "snapshot" {
+                break event;
+            }
+        };
+        let bars = snapshot["refusals"]["bars"].as_array().unwrap();
+        let sum = |code: usize| bars.iter().filter_map(|bar| bar[code].as_u64()).sum::<u64>();
+        assert_eq!((sum(1), sum(2)), (3, 1), "{bars:?}");
+        assert_eq!(snapshot["refused"], serde_json::json!({"429": 3, "503": 1}));
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

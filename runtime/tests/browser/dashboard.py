@@ -8,6 +8,7 @@ pictures of the page.
 import json
 import os
 import sys
+import urllib.error
 import urllib.request
 
 from playwright.sync_api import expect, sync_playwright
@@ -104,6 +105,24 @@ def values(page):
     assert replicas == [f"replica 0 v{after['learner_version']}"], replicas
 
 
+def bars(page, refused):
+    """The bars say that so many requests got a 503, whenever the page was opened."""
+    said = f"In the last ten minutes: 0 answers with 429, {refused} with 503."
+    expect(page.locator("#c-refused")).to_have_attribute("aria-label", said)
+    assert page.locator("#c-refused rect.r503").count() == min(refused, 1)
+
+
+def refuse():
+    http("/admin/pause", {})
+    turn = {"messages": [{"role": "user", "content": "hello"}], "session_id": "refused", "turn_type": "main"}
+    try:
+        http("/v1/chat/completions", turn)
+        raise AssertionError("it was served")
+    except urllib.error.HTTPError as error:
+        assert error.code == 503, error
+    http("/admin/resume", {})
+
+
 def points(page, chart):
     line = page.locator(f"#{chart} polyline").first.get_attribute("points")
     return len(line.split())
@@ -177,6 +196,10 @@ def main():
         values(page)
         quiet(page)
         looks(page, "run")
+        refuse()
+        bars(page, 1)
+        page.reload()
+        bars(page, 1)
         assert errors == [], errors
 
         outside("kill")
@@ -190,6 +213,8 @@ def main():
         expect(page.locator("#status")).to_have_text("running", timeout=30_000)
         assert page.locator("#run").get_attribute("class") == ""
         assert points(page, "c-reward") == 4, "the record knows them"
+        fresh(page)
+        bars(page, 1)
         play(page, "two", 4)
         assert points(page, "c-reward") == 6
         # What the browser itself says of connections that are refused meanwhile.
@@ -202,6 +227,7 @@ def main():
         expect(page.locator("#status")).to_have_text("running")
         page.wait_for_selector("#c-reward polyline")
         assert points(page, "c-reward") == 6
+        bars(page, 0)
         values(page)
         page.get_by_role("button", name="Forget the token").click()
         expect(page.get_by_label("Admin token")).to_be_visible()

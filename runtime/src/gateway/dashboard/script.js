@@ -1,17 +1,17 @@
 "use strict";
-// The run as it goes on. A snapshot comes once a second; what is drawn is the newest, and what this page has seen.
+// The run as it goes on. A snapshot comes once a second; what is drawn is the newest. What a run that was restarted no longer
+// knows is drawn as this page has seen it.
 
 const KEY = "headway-admin-token";
 const SILENCE_MS = 10_000;
 const RETRY_MS = [1000, 2000, 5000];
-const BUCKET_SEC = 10;
-const BUCKETS = 60;
+const BARS = 60;
 const MOST_STEPS = 2048;
 
 const $ = (id) => document.getElementById(id);
 const steps = new Map();
-const buckets = new Map();
-let refused = null;
+let refusals = null;
+let before = [];
 let connection = null;
 
 // ---- words and numbers
@@ -160,32 +160,38 @@ function drawStaleness(snapshot) {
   }
 }
 
-function addRefused(snapshot, now) {
-  const counts = [snapshot.refused[429], snapshot.refused[503]];
-  if (refused && counts.every((value, index) => value >= refused[index])) {
-    const key = Math.floor(now / 1000 / BUCKET_SEC);
-    const bucket = buckets.get(key) ?? [0, 0];
-    counts.forEach((value, index) => { bucket[index] += value - refused[index]; });
-    buckets.set(key, bucket);
+/// The bars of this process of the run, each with its place before now, and those of earlier ones that this page has seen.
+function bars(now) {
+  const { bar_sec: seconds, bars: own } = refusals;
+  const earlier = before.map(({ at, counts }) => [Math.floor((now - at) / 1000 / seconds), ...counts]);
+  return [...earlier, ...own].filter(([age]) => age < BARS);
+}
+
+function addRefused(told, now) {
+  // Another process counts from its own beginning.
+  if (refusals && told.began_ms !== refusals.began_ms) {
+    const seen = refusals.bars.map(([age, ...counts]) => ({ at: refusals.at - age * refusals.bar_sec * 1000, counts }));
+    before = [...before, ...seen].filter(({ at }) => now - at < BARS * told.bar_sec * 1000);
   }
-  refused = counts;
+  refusals = { ...told, at: now };
 }
 
 function drawRefused(now) {
-  const newest = Math.floor(now / 1000 / BUCKET_SEC);
-  for (const key of buckets.keys()) if (key <= newest - BUCKETS) buckets.delete(key);
-  const all = [...buckets.values()];
-  const sums = [0, 1].map((index) => all.reduce((sum, bucket) => sum + bucket[index], 0));
-  const chart = frame("c-refused", `In the last ten minutes on this page: ${sums[0]} answers with 429, ${sums[1]} with 503.`);
-  const most = Math.max(1, ...all.map(([one, other]) => one + other));
-  for (const [key, bucket] of buckets) {
-    const left = chart.x((BUCKETS - 1 - (newest - key)) / BUCKETS), wide = (chart.to - chart.from) / BUCKETS - 1;
-    let base = 0;
-    bucket.forEach((value, index) => {
+  const all = bars(now);
+  const sums = [1, 2].map((index) => all.reduce((sum, bar) => sum + bar[index], 0));
+  const chart = frame("c-refused", `In the last ten minutes: ${sums[0]} answers with 429, ${sums[1]} with 503.`);
+  const heights = new Map();
+  for (const [age, one, other] of all) heights.set(age, (heights.get(age) ?? 0) + one + other);
+  const most = Math.max(1, ...heights.values());
+  const base = new Map();
+  for (const [age, ...counts] of all) {
+    const left = chart.x((BARS - 1 - age) / BARS), wide = (chart.to - chart.from) / BARS - 1;
+    counts.forEach((value, index) => {
       if (!value) return;
-      const top = chart.y((base + value) / most), height = chart.y(base / most) - top;
+      const below = base.get(age) ?? 0;
+      const top = chart.y((below + value) / most), height = chart.y(below / most) - top;
       chart.svg.append(make("rect", { class: index ? "r503" : "rect", x: left, y: top, width: Math.max(1, wide), height }));
-      base += value;
+      base.set(age, below + value);
     });
   }
   chart.label(chart.from - 6, chart.y(1) + 4, sums[0] + sums[1] ? count.format(most) : "", "end");
@@ -255,7 +261,7 @@ function show(snapshot) {
   }
   for (const step of snapshot.steps) steps.set(step.step, step);
   while (steps.size > MOST_STEPS) steps.delete(steps.keys().next().value);
-  addRefused(snapshot, now);
+  addRefused(snapshot.refusals, now);
   drawReplicas(snapshot);
   drawGuard(snapshot.state);
   drawSteps();
@@ -354,8 +360,8 @@ function ask(wrong) {
   connection = null;
   sessionStorage.removeItem(KEY);
   steps.clear();
-  buckets.clear();
-  refused = null;
+  refusals = null;
+  before = [];
   $("run").hidden = true;
   $("leave").hidden = true;
   $("login").hidden = false;

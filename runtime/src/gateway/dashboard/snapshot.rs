@@ -2,11 +2,11 @@
 
 use std::path::Path;
 
-use headway_shared::action::Refusal;
 use headway_shared::core::QueueState;
 use serde_json::{Map, Value, json};
 
 use super::super::admin;
+use super::refusals::{Refusals, refused};
 use crate::driver::{Look, Status, StepSummary};
 use crate::store;
 
@@ -48,7 +48,12 @@ pub(super) fn history(record: &Path) -> (Value, Option<u64>) {
 }
 
 /// The run now; of its steps, those after `seen`, which are seen then.
-pub(super) fn of(status: &Status, look: &Look, seen: &mut Option<u64>) -> Value {
+pub(super) fn of(
+    status: &Status,
+    look: &Look,
+    refusals: &Refusals,
+    seen: &mut Option<u64>,
+) -> Value {
     let Look { summary, state, steps } = look;
     let new: Vec<&StepSummary> =
         steps.iter().filter(|step| step.ok && seen.is_none_or(|seen| step.step.0 > seen)).collect();
@@ -76,6 +81,7 @@ pub(super) fn of(status: &Status, look: &Look, seen: &mut Option<u64>) -> Value 
         "output_queue": queue(&state.output_queue),
         "in_step": state.in_step,
         "refused": {"429": refused(status, 429), "503": refused(status, 503)},
+        "refusals": refusals.shown(status),
         "admitted": status.ledger.admitted,
         "trained": status.ledger.trained,
         "discarded": status.ledger.discarded_total(),
@@ -88,10 +94,4 @@ pub(super) fn of(status: &Status, look: &Look, seen: &mut Option<u64>) -> Value 
 
 fn queue(queue: &QueueState) -> Value {
     json!({"samples": queue.samples, "max_size": queue.max_size})
-}
-
-/// Main requests that were refused with this status.
-fn refused(status: &Status, code: u16) -> u64 {
-    let reasons = Refusal::ALL.iter().filter(|reason| reason.status() == code);
-    reasons.map(|reason| status.ledger.refused[reason.index()]).sum()
 }
