@@ -178,3 +178,6 @@ impl Scheduler {
         if from_future { Err(Violation::Version) } else { Ok(()) }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -196,6 +196,37 @@ fn a_bound_of_zero_is_synchronous_until_it_rises() {
 }
 
 #[test]
+fn a_new_configuration_keeps_what_was_measured_unless_it_measures_otherwise() {
+    let three = || {
+        let mut bench = bench(|c| c.adaptive.every_steps = 4);
+        bench.steps(3);
+        (0..3).for_each(|_| step_of(&mut bench, BAD_DIFF));
+        bench
+    };
+    let mut kept = three();
+    kept.reconfigure(|c| c.policy_training.min_batch_size = 1);
+    step_of(&mut kept, BAD_DIFF);
+    assert_eq!(kept.core.eta_in_force(), 1, "the fourth bad step");
+    let mut anew = three();
+    anew.reconfigure(|c| c.adaptive.target = 60_000);
+    step_of(&mut anew, BAD_DIFF);
+    assert_eq!(anew.core.eta_in_force(), 2, "the first one under the new target");
+}
+
+#[test]
+fn a_step_that_ended_before_a_new_configuration_is_measured_after_it() {
+    let mut bench = bench(|_| {});
+    bench.steps(3);
+    bench.scored(90, GOOD);
+    bench.scored(91, GOOD);
+    let step = bench.watch.step.expect("a step");
+    bench.end_step(true);
+    bench.reconfigure(|c| c.policy_training.min_batch_size = 1);
+    measure(&mut bench, step, Some(BAD_DIFF));
+    assert_eq!(bench.core.eta_in_force(), 1);
+}
+
+#[test]
 fn an_operator_sets_the_bound_anew_or_leaves_it_in_force() {
     let mut bench = bench(|_| {});
     assert_eq!(moved(&mut bench, GOOD_DIFF), 3);
