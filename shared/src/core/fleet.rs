@@ -209,3 +209,35 @@ impl IndexMut<usize> for Fleet {
         &mut self.replicas[index]
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::slab::List;
+    use super::*;
+
+    #[test]
+    fn sums_that_are_not_those_of_the_replicas_are_found() {
+        let mut fleet = Fleet::default();
+        for id in 0..3 {
+            fleet.push(Replica {
+                id: ReplicaId(id),
+                deploy: DeployVersion::new(id),
+                alive: true,
+                whole: true,
+                closed: false,
+                sync: Sync::Idle,
+                turns: List::default(),
+            });
+        }
+        fleet.sum_up();
+        assert!(fleet.adds_up());
+        let mut sums = fleet.clone();
+        sums.totals.as_mut().unwrap().running += 1;
+        assert!(!sums.adds_up(), "a turn that is on no replica");
+        let mut least = fleet.clone();
+        least.least[1] += 1;
+        assert!(!least.adds_up(), "a replica that is not the least loaded");
+        fleet.iter_mut().for_each(|replica| replica.closed = true);
+        assert!(fleet.adds_up(), "nothing is summed up");
+    }
+}

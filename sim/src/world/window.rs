@@ -1,6 +1,9 @@
 //! A map for identities that are given out in order and used for a while.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
+
+use hashbrown::HashTable;
+use headway_shared::digest::mix;
 
 /// Of each value in the row there are at most so many places, and [`FEW`] more.
 const SPARSE: usize = 2;
@@ -8,9 +11,9 @@ const FEW: usize = 64;
 
 /// Values by ordinal: most of them in a row, from the oldest that is not left behind to the newest.
 ///
-/// A value that stays while thousands come and go is left behind, in a tree, so that memory is
-/// proportional to the number of values, however far apart their ordinals are. In the row every
-/// operation is O(1) amortised, among those left behind O(log).
+/// A value that stays while many come and go is left behind, in a table, so that memory is proportional
+/// to the number of values, however far apart their ordinals are. Every operation is O(1) amortised, and
+/// none allocates once there have been as many.
 #[derive(Clone, Debug)]
 pub(crate) struct Window<T> {
     base: u64,
@@ -18,12 +21,12 @@ pub(crate) struct Window<T> {
     /// Values in the row.
     live: usize,
     /// Values before the row.
-    left_behind: BTreeMap<u64, T>,
+    left_behind: HashTable<(u64, T)>,
 }
 
 impl<T> Default for Window<T> {
     fn default() -> Self {
-        Self { base: 0, row: VecDeque::new(), live: 0, left_behind: BTreeMap::new() }
+        Self { base: 0, row: VecDeque::new(), live: 0, left_behind: HashTable::new() }
     }
 }
 
@@ -39,7 +42,7 @@ impl<T> Window<T> {
             self.base = self.base.max(ordinal);
         }
         let Some(index) = self.index(ordinal) else {
-            self.left_behind.insert(ordinal, value);
+            self.leave_behind(ordinal, value);
             return;
         };
         while self.row.len() <= index {
@@ -54,28 +57,47 @@ impl<T> Window<T> {
 
     fn leave_first_behind(&mut self) {
         if let Some(Some(value)) = self.row.pop_front() {
-            self.left_behind.insert(self.base, value);
+            self.leave_behind(self.base, value);
             self.live -= 1;
         }
         self.base += 1;
     }
 
+    fn leave_behind(&mut self, ordinal: u64, value: T) {
+        let hash = |&(ordinal, _): &(u64, T)| mix(ordinal);
+        match self.left_behind.find_mut(mix(ordinal), |&(of, _)| of == ordinal) {
+            Some((_, known)) => *known = value,
+            None => {
+                self.left_behind.insert_unique(mix(ordinal), (ordinal, value), hash);
+            }
+        }
+    }
+
     pub(crate) fn get(&self, ordinal: u64) -> Option<&T> {
         match self.index(ordinal) {
             Some(index) => self.row.get(index)?.as_ref(),
-            None => self.left_behind.get(&ordinal),
+            None => {
+                let found = self.left_behind.find(mix(ordinal), |&(of, _)| of == ordinal);
+                found.map(|(_, value)| value)
+            }
         }
     }
 
     pub(crate) fn get_mut(&mut self, ordinal: u64) -> Option<&mut T> {
         match self.index(ordinal) {
             Some(index) => self.row.get_mut(index)?.as_mut(),
-            None => self.left_behind.get_mut(&ordinal),
+            None => {
+                let found = self.left_behind.find_mut(mix(ordinal), |&(of, _)| of == ordinal);
+                found.map(|(_, value)| value)
+            }
         }
     }
 
     pub(crate) fn remove(&mut self, ordinal: u64) -> Option<T> {
-        let Some(index) = self.index(ordinal) else { return self.left_behind.remove(&ordinal) };
+        let Some(index) = self.index(ordinal) else {
+            let found = self.left_behind.find_entry(mix(ordinal), |&(of, _)| of == ordinal).ok()?;
+            return Some(found.remove().0.1);
+        };
         let value = self.row.get_mut(index)?.take();
         self.live -= usize::from(value.is_some());
         while let Some(None) = self.row.front() {
@@ -88,6 +110,8 @@ impl<T> Window<T> {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+
     use super::*;
 
     #[test]

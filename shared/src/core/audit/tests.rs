@@ -45,7 +45,8 @@ impl Driven {
     }
 
     fn generated(&mut self, request: u64) {
-        let segments = Segments::from_slice(&[Segment { version: RolloutVersion::new(0), tokens: 5 }]);
+        let segments =
+            Segments::from_slice(&[Segment { version: RolloutVersion::new(0), tokens: 5 }]);
         self.give(&Input::GenerationEnded {
             request: RequestId(request),
             attempt: 1,
@@ -200,12 +201,6 @@ fn a_state_that_its_place_contradicts_is_found() {
             }),
             ("a replica from the future", |core| {
                 core.replicas[0].deploy = DeployVersion::new(1);
-            }),
-            ("a replica's turns", |core| {
-                let slot = turn(core, 1);
-                core.replicas.sum_up();
-                core.replicas.push_turn(0, &mut core.turn_links, slot);
-                core.replicas[0].turns = super::super::slab::List::default();
             }),
         ],
     );
