@@ -117,23 +117,29 @@ fn documents(folder: &Path, found: &mut BTreeMap<&'static str, Vec<PathBuf>>) {
     }
 }
 
-/// One result of each command that writes one.
+/// One result of each command that writes one, and what it prints as JSON.
 fn results(dir: &Path) {
     let scenario = small();
     let scenario = scenario.to_str().unwrap();
-    let make = |args: &[&str]| drop(succeed(dir, args));
-    make(&["simulate", scenario, "--record", "--out", "made/run"]);
-    make(&["sweep", scenario, "--out", "made/sweep"]);
+    let printed = dir.join("made/printed");
+    fs::create_dir_all(&printed).unwrap();
+    let make = |args: &[&str], more: &[&str], file: &str| {
+        let said = succeed(dir, &[args, more, &["--format", "json"]].concat());
+        fs::write(printed.join(file), said).unwrap();
+    };
+    make(&["simulate", scenario, "--record", "--out", "made/run"], &[], "run.json");
+    make(&["sweep", scenario, "--out", "made/sweep"], &[], "sweep.json");
     let space = ["--space", "max_head_off_policyness=0,2", "--subject-to", "staleness_head_p99<=9"];
-    make(&[&["tune", scenario, "--out", "made/tune"][..], &space].concat());
-    make(&["plan", scenario, "--gpus", "4", "--out", "made/plan"]);
+    make(&["tune", scenario, "--out", "made/tune"], &space, "tune.json");
+    make(&["plan", scenario, "--gpus", "4", "--out", "made/plan"], &[], "plan.json");
     let gates =
         ["--gates", "headway,sync", "--sync-modes", "in_flight", "--out", "made/tournament"];
-    make(&[&["tournament", "--workload", scenario][..], &gates].concat());
+    make(&["tournament", "--workload", scenario], &gates, "tournament.json");
     let loose = ["--tolerance", "*=none", "--warmup-steps", "2", "--replications", "2"];
-    let of = ["made/run/run.record", "--scenario", scenario, "--out", "made/validation"];
-    make(&[&["validate"][..], &of, &loose].concat());
-    make(&["check", scenario, "--bless", "--results", "made/check"]);
+    let of =
+        ["validate", "made/run/run.record", "--scenario", scenario, "--out", "made/validation"];
+    make(&of, &loose, "validation.json");
+    succeed(dir, &["check", scenario, "--bless", "--results", "made/check"]);
 }
 
 #[test]
