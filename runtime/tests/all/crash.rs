@@ -118,13 +118,15 @@ async fn revive(folder: &Path, acknowledged: &[u64]) {
     let live = setup.start(folder).await;
     let steps = live.driver.status().ledger.steps;
     // Until the newest weights are loaded, the gate can have no place.
-    for round in 0..1000 {
-        talk(&live.url, &format!("after-{round}"), 4).await;
-        if live.driver.status().ledger.steps > steps {
-            break;
+    let asking = async {
+        for round in 0.. {
+            talk(&live.url, &format!("after-{round}"), 4).await;
         }
+    };
+    tokio::select! {
+        _ = live.until(|status| status.ledger.steps > steps) => {}
+        () = asking => {}
     }
-    live.until(|status| status.ledger.steps > steps).await;
     live.until(|status| status.gauges.votes == 0).await;
     let driver = live.driver.clone();
     let (ended, record) = live.end().await;
