@@ -68,18 +68,15 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
         tolerances: &tolerances,
         baseline: baseline.as_ref(),
     };
-    let bar = Bar::new(runs.len() * args.replications as usize);
-    let mut validation = validate(&task, &bar)?;
+    let mut validation = validate(&task, &Bar::new(runs.len() * args.replications as usize))?;
     validation.about.get_or_insert_default().command = command(args);
-    drop(bar);
 
     let to = args.output.folder(&format!("{}/validate", scenario.name));
     let wrote = outcome::save_validation(outcome::folder(&to)?, &to, &validation)?;
     terminal::data(&match args.output.format {
         Format::Table => headline::validation(&validation),
         Format::Json => {
-            let document = serde_json::to_value(validation.document()).map_err(Failure::broken)?;
-            format!("{document:#}\n")
+            serde_json::to_string_pretty(&validation.document()).map_err(Failure::broken)? + "\n"
         }
         Format::Csv => validation.csv().to_text().map_err(Failure::broken)?,
     })?;
