@@ -114,7 +114,8 @@ impl Run {
 
     pub(super) async fn ask(&self, body: &Value) -> Response {
         let request = self.client.post(format!("{}/v1/chat/completions", self.url)).json(body);
-        tokio::time::timeout(PATIENCE, request.send()).await.unwrap().unwrap()
+        let answer = tokio::time::timeout(PATIENCE, request.send()).await;
+        answer.unwrap_or_else(|_| panic!("it stays {:#?}", self.driver.status())).unwrap()
     }
 
     pub(super) fn begin(&self, body: &Value) -> JoinHandle<Response> {

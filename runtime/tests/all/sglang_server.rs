@@ -288,7 +288,13 @@ async fn turn(shared: &Shared, body: &Value, pieces: &mpsc::UnboundedSender<Stri
     assert_eq!((&body["return_logprob"], &body["stream"]), (&json!(true), &json!(true)));
     let mut rest = (shared.answer)(&prompt).into_iter();
     let mut made: Vec<u32> = Vec::new();
-    shared.change(|inner| inner.running.insert(rid.clone(), 0));
+    // A turn that comes during a pause waits before the scheduler: it runs only afterwards.
+    let begins = |inner: &mut Inner| {
+        inner.paused.is_none().then(|| inner.running.insert(rid.clone(), 0)).map(drop)
+    };
+    shared.until(begins).await;
+    // For whoever waits for it to run.
+    shared.change(|_| ());
     loop {
         // What may happen next: a token, or the end.
         let aborted = shared

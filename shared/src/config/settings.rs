@@ -253,6 +253,14 @@ fn base_url(api: &mut Reader<'_>, asked: bool) -> String {
             "write it with its scheme, such as \"http://127.0.0.1:8000/v1\"",
         );
     }
+    if let Some(base) = host.strip_suffix("/chat/completions") {
+        let base = base.trim_end_matches("/v1");
+        api.error(
+            "base_url",
+            "`base_url` names one request of the API",
+            format!("write what stands before it: \"{base}/v1\""),
+        );
+    }
     if given.is_empty() { given } else { format!("{host}/v1") }
 }
 

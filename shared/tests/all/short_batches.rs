@@ -81,6 +81,21 @@ fn a_short_batch_starts_where_what_is_outstanding_may_grow_older() {
     assert!(!bench.training());
 }
 
+/// One full batch after the short one trains what is outstanding in time, if it is no more than that.
+#[test]
+fn a_short_batch_starts_while_no_more_than_a_full_one_is_outstanding() {
+    for (outstanding, starts) in [(4, true), (5, false)] {
+        let mut bench = impatient(|c| c.policy_training.max_head_off_policyness = 1);
+        bench.scored(0, GOOD);
+        bench.scored(1, GOOD);
+        for session in 0..outstanding {
+            bench.admit(2 + session);
+        }
+        bench.advance(secs(11));
+        assert_eq!(bench.training(), starts, "{outstanding}");
+    }
+}
+
 /// What may grow older is counted from its own version on, late in a run as at its start.
 #[test]
 fn a_short_batch_starts_late_in_a_run_as_well() {

@@ -120,6 +120,17 @@ fn a_base_url_without_a_scheme_is_refused() {
 }
 
 #[test]
+fn a_base_url_that_names_a_request_is_refused_with_what_stands_before_it() {
+    let settings = "{ \"api\": { \"base_url\": \"https://judge.internal/v1/chat/completions\" } }";
+    let message = live(settings).unwrap_err();
+    assert!(message.contains("`base_url` names one request of the API"), "{message}");
+    assert!(
+        message.contains("write what stands before it: \"https://judge.internal/v1\""),
+        "{message}"
+    );
+}
+
+#[test]
 fn engines_listen_at_the_endpoint_unless_they_are_named() {
     let (_, settings) = live(USERS_SETTINGS).unwrap();
     assert_eq!(settings.serving.engine_urls, ["http://judge.internal:8000"]);
