@@ -189,3 +189,53 @@ impl Sample {
         self.learners[stage as usize] = learner;
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sample() -> Sample {
+        Sample {
+            id: SampleId(0),
+            request: RequestId(0),
+            session: SessionId(0),
+            group: None,
+            prompt_tokens: 10,
+            tokens: 5,
+            turns: 1,
+            head: RolloutVersion::new(2),
+            tail: RolloutVersion::new(4),
+            version_sum: 14,
+            segments: 2,
+            deploy: DeployVersion::new(4),
+            score: 0,
+            masked: false,
+            judge_version: 0,
+            waited: Span::ZERO,
+            waited_versions: 0,
+            times: [Time::ZERO; STAGES],
+            learners: [LearnerVersion::new(7); STAGES],
+        }
+    }
+
+    #[test]
+    fn its_staleness_is_that_of_its_first_and_last_token_and_of_all() {
+        let sample = sample();
+        assert_eq!((sample.staleness_head(), sample.staleness_tail()), (5, 3));
+        assert_eq!(sample.staleness_token_sum(), 7 * 5 - 14);
+        assert_eq!(sample.serving_skew(), 2);
+    }
+
+    #[test]
+    fn it_is_whole_once_its_judge_can_begin() {
+        let mut sample = sample();
+        sample.stamp(Stage::Generated, Time::from_secs(2), LearnerVersion::new(7));
+        assert!(!sample.is_whole(), "what follows is not known");
+        sample.stamp(Stage::StateKnown, Time::from_secs(2), LearnerVersion::new(7));
+        assert!(sample.is_whole(), "it was at once");
+        sample.stamp(Stage::StateKnown, Time::from_secs(3), LearnerVersion::new(7));
+        assert!(sample.is_whole());
+        sample.tokens = 0;
+        assert!(!sample.is_whole(), "nothing was generated");
+    }
+}
