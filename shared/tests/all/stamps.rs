@@ -48,6 +48,36 @@ fn stamps_do_not_mix_where_nothing_mixes() {
     assert_eq!(stamped(SyncMode::Rolling, &[1, 2]), Some(Discard::BadStamp));
 }
 
+/// A turn whose replica went from version 2 to 3 meanwhile, stamped so.
+fn stamped_over_a_swap(segments: &[(u32, u32)]) -> Option<Discard> {
+    let mut bench = Bench::new(|c| c.policy_training.max_head_off_policyness = 9);
+    bench.steps(2);
+    let request = bench.admit(500);
+    bench.steps(1);
+    let segment =
+        |&(version, tokens): &(u32, u32)| Segment { version: RolloutVersion::new(version), tokens };
+    bench.give(Input::GenerationEnded {
+        request,
+        attempt: 1,
+        finish: Finish::Stop,
+        first_token: Some(bench.now),
+        segments: segments.iter().map(segment).collect(),
+    });
+    bench.fate(bench.sample_of(request))
+}
+
+#[test]
+fn where_weights_were_swapped_only_what_they_were_can_be_stamped() {
+    for possible in [&[(2, 3), (3, 3)][..], &[(2, 3)], &[(3, 3)]] {
+        assert_eq!(stamped_over_a_swap(possible), None, "{possible:?}");
+    }
+    let impossible =
+        [[(2, 3), (2, 3)], [(1, 3), (3, 3)], [(2, 3), (4, 3)], [(2, 0), (3, 3)], [(3, 3), (2, 3)]];
+    for segments in impossible {
+        assert_eq!(stamped_over_a_swap(&segments), Some(Discard::BadStamp), "{segments:?}");
+    }
+}
+
 #[test]
 fn a_version_is_stamped_once_and_only_read_after_that() {
     let mut bench = Bench::new(|_| {});

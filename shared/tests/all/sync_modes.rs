@@ -1,6 +1,6 @@
 //! The happy path of each sync mode.
 
-use headway_shared::action::{Action, InFlight, Refusal, Reply};
+use headway_shared::action::{Action, Discard, InFlight, Refusal, Reply};
 use headway_shared::config::{Aborted, Config, KvOnSync, OverLimit, SyncMode};
 use headway_shared::id::{ReplicaId, RequestId};
 use headway_shared::input::{Finish, WeightsEvent};
@@ -342,4 +342,21 @@ fn a_turn_that_starts_again_is_as_old_as_its_new_weights() {
     bench.vote(sample, GOOD);
     bench.scored(4, GOOD);
     assert!(bench.batch().contains(&sample));
+}
+
+#[test]
+fn an_aborted_turn_without_a_token_is_no_final_one() {
+    let mut bench = Bench::new(|c| {
+        c.policy_serving.sync_mode = SyncMode::PauseAbort;
+        c.policy_serving.aborted = Aborted::KeepAsFinal;
+    });
+    let running = bench.admit(9);
+    let sample = bench.sample_of(running);
+    bench.scored(0, GOOD);
+    bench.scored(1, GOOD);
+    bench.end_step(true);
+    bench.save();
+    bench.finish_as(running, Finish::Aborted, 0);
+    assert_eq!(bench.fate(sample), Some(Discard::Aborted));
+    assert_eq!(bench.reply(running), Some(Reply::Failed));
 }
