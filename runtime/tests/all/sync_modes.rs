@@ -133,8 +133,9 @@ async fn replicas_that_load_one_after_the_other_leave_one_that_serves() {
     fill_a_batch(&live).await;
     let streams = begin_long_turns(&live).await;
     train_once(&live).await;
-    // The first one drains, then loads; the second serves meanwhile.
+    // The first one drains, then loads; the second serves meanwhile, of the two the one without a turn.
     live.engines[1].hold(false);
+    live.until(|status| status.gauges.running == 1).await;
     for place in [0, 1] {
         let served = live.ask(&turn("e", "hello")).await;
         assert_eq!(served.headers()["x-policy-versions"], "0:6", "{place}");
