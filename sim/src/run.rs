@@ -214,6 +214,7 @@ pub fn simulate<'a>(
         }
         if let Some(input) = run.world.next_input() {
             run.handle(&input)?;
+            run.world.recycle(input);
             continue;
         }
         match (run.world.next_time(), run.tick()) {

@@ -142,6 +142,14 @@ impl World {
         self.bus.tell(input);
     }
 
+    /// The core has handled an input, and nobody reads it any more: what it holds on the heap is used
+    /// again.
+    pub(crate) fn recycle(&mut self, input: Input) {
+        if let Input::GenerationEnded { segments, .. } = input {
+            self.serving.recycle(segments);
+        }
+    }
+
     /// When something happens next; `None`: nothing will, unless the core acts.
     #[must_use]
     pub fn next_time(&self) -> Option<Time> {

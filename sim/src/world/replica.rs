@@ -48,6 +48,7 @@ mod slab;
 use std::collections::VecDeque;
 
 use headway_shared::config::KvOnSync;
+use headway_shared::input::Segments;
 use headway_shared::time::Time;
 use headway_shared::version::DeployVersion;
 
@@ -148,6 +149,8 @@ pub struct Replica {
     announced: Option<Time>,
     epoch: u32,
     ended: VecDeque<Ended>,
+    /// Room for segments, of turns that have ended.
+    room: Vec<Segments>,
     work: Work,
 }
 
@@ -176,6 +179,7 @@ impl Replica {
             announced: None,
             epoch: 0,
             ended: VecDeque::new(),
+            room: Vec::new(),
             work: Work::default(),
         }
     }
@@ -212,12 +216,19 @@ impl Replica {
             session: turn.session,
             prompt: turn.prompt_tokens,
             tokens: turn.tokens,
+            segments: self.room.pop().unwrap_or_default(),
             ..Sequence::default()
         });
         let generation = self.sequences.generation(slot).unwrap_or_default();
         self.sequences.push_back(&mut self.waiting, slot);
         self.reschedule();
         Ticket { slot, generation }
+    }
+
+    /// Gives the segments of a turn that has ended back, for the next ones to use their room.
+    pub fn give_room(&mut self, mut segments: Segments) {
+        segments.clear();
+        self.room.push(segments);
     }
 
     /// Aborts a turn; false if it is over already (its end may still be undrained).

@@ -72,6 +72,8 @@ pub(super) struct Serving {
     runs: Vec<Option<Run>>,
     free: Vec<u32>,
     by_request: Window<u32>,
+    /// Segments that stand on the heap, of turns that have ended.
+    room: Vec<Segments>,
 }
 
 impl Serving {
@@ -101,6 +103,14 @@ impl Serving {
             runs: Vec::new(),
             free: Vec::new(),
             by_request: Window::default(),
+            room: Vec::new(),
+        }
+    }
+
+    /// Nobody reads these segments any more: the next turns use their room.
+    pub(super) fn recycle(&mut self, segments: Segments) {
+        if segments.spilled() {
+            self.room.push(segments);
         }
     }
 
@@ -132,6 +142,9 @@ impl Serving {
             self.runs.len() as u32 - 1
         });
         let done = kept.tokens();
+        if let Some(room) = self.room.pop() {
+            server.replica.give_room(room);
+        }
         let ticket = server.replica.submit(
             bus.now,
             replica::Turn {
@@ -266,7 +279,7 @@ impl Serving {
     fn settle(&mut self, bus: &mut Bus, replica: u32) -> Option<Kept> {
         let mut aborted = None;
         while let Some(ended) = self.servers[replica as usize].replica.poll_ended() {
-            aborted = self.end(bus, &ended).or(aborted);
+            aborted = self.end(bus, ended).or(aborted);
         }
         if let Some(wake) = self.servers[replica as usize].replica.poll_wake() {
             bus.at(wake.at, Event::Replica { replica, stamp: wake.epoch });
@@ -274,23 +287,48 @@ impl Serving {
         aborted
     }
 
-    fn end(&mut self, bus: &mut Bus, end: &Ended) -> Option<Kept> {
+    fn end(&mut self, bus: &mut Bus, end: Ended) -> Option<Kept> {
         // Handles are slots.
         let slot = end.handle as u32;
         let run = self.runs[slot as usize].take()?;
         self.free.push(slot);
         self.by_request.remove(run.start.request.0);
         if run.dropped || end.outcome == Outcome::Lost {
+            self.recycle(end.segments);
             return None;
         }
         let Run { start, luck, capped, kept, .. } = run;
-        let result = resumed(kept, end.first_token, &end.segments);
+        let result = self.resumed(kept, end.first_token, end.segments);
         if end.outcome == Outcome::Aborted {
-            bus.tell(ended(start, Finish::Aborted, result.clone()));
+            bus.tell(ended(start, Finish::Aborted, self.copied(&result)));
             return Some(result);
         }
         self.complete(bus, start, luck, capped, result);
         None
+    }
+
+    /// What earlier attempts generated, and this one after them.
+    fn resumed(&mut self, kept: Kept, first_token: Option<Time>, segments: Segments) -> Kept {
+        let first_token = kept.first_token.or(first_token);
+        if kept.segments.is_empty() {
+            return Kept { first_token, segments };
+        }
+        let mut whole = kept.segments;
+        for &segment in &segments {
+            replica::append(&mut whole, segment);
+        }
+        self.recycle(segments);
+        Kept { first_token, segments: whole }
+    }
+
+    fn copied(&mut self, kept: &Kept) -> Kept {
+        let mut segments = match kept.segments.spilled() {
+            true => self.room.pop().unwrap_or_default(),
+            false => Segments::new(),
+        };
+        segments.clear();
+        segments.extend_from_slice(&kept.segments);
+        Kept { first_token: kept.first_token, segments }
     }
 
     fn complete(&self, bus: &mut Bus, start: Start, seed: u64, capped: bool, result: Kept) {
@@ -313,16 +351,6 @@ impl Serving {
             bus.tell(ended(start, finish, result));
         }
     }
-}
-
-/// What earlier attempts generated, and this one after them.
-fn resumed(kept: Kept, first_token: Option<Time>, segments: &Segments) -> Kept {
-    let mut result = kept;
-    result.first_token = result.first_token.or(first_token);
-    for &segment in segments {
-        replica::append(&mut result.segments, segment);
-    }
-    result
 }
 
 fn ended(start: Start, finish: Finish, kept: Kept) -> Input {
