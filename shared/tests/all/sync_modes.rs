@@ -317,31 +317,35 @@ fn an_aborted_turn_is_kept_as_final_if_it_has_tokens() {
     assert_eq!(fate, Some(headway_shared::action::Discard::Aborted));
 }
 
-/// Or it would be discarded with the weights that it no longer has a token of.
+/// Or it would be discarded with the weights that it no longer has a token of. Without a token there
+/// is nothing to resume, either.
 #[test]
 fn a_turn_that_starts_again_is_as_old_as_its_new_weights() {
-    let mut bench = Bench::new(|c| {
-        c.policy_serving.sync_mode = SyncMode::PauseAbort;
-        c.policy_serving.aborted = Aborted::Restart;
-        c.policy_training.max_head_off_policyness = 1;
-    });
-    let running = bench.admit(9);
-    let sample = bench.sample_of(running);
-    bench.scored(0, GOOD);
-    bench.scored(1, GOOD);
-    bench.end_step(true);
-    bench.save();
-    bench.finish_as(running, Finish::Aborted, 0);
-    bench.load(R0);
-    bench.scored(2, GOOD);
-    bench.scored(3, GOOD);
-    bench.end_step(true);
-    assert_eq!((bench.learner(), bench.deployed(R0)), (2, 1));
-    assert_eq!(bench.fate(sample), None, "one version old");
-    bench.finish(running);
-    bench.vote(sample, GOOD);
-    bench.scored(4, GOOD);
-    assert!(bench.batch().contains(&sample));
+    for aborted in [Aborted::Restart, Aborted::Resume] {
+        let mut bench = Bench::new(|c| {
+            c.policy_serving.sync_mode = SyncMode::PauseAbort;
+            c.policy_serving.aborted = aborted;
+            c.policy_training.max_head_off_policyness = 1;
+            c.policy_training.stale_filter_steps = Some(1);
+        });
+        let running = bench.admit(9);
+        let sample = bench.sample_of(running);
+        bench.scored(0, GOOD);
+        bench.scored(1, GOOD);
+        bench.end_step(true);
+        bench.save();
+        bench.finish_as(running, Finish::Aborted, 0);
+        bench.load(R0);
+        bench.scored(2, GOOD);
+        bench.scored(3, GOOD);
+        bench.end_step(true);
+        assert_eq!((bench.learner(), bench.deployed(R0)), (2, 1));
+        assert_eq!(bench.fate(sample), None, "one version old");
+        bench.finish(running);
+        bench.vote(sample, GOOD);
+        bench.scored(4, GOOD);
+        assert!(bench.batch().contains(&sample));
+    }
 }
 
 #[test]
