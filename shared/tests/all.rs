@@ -32,4 +32,5 @@ mod all {
     mod sync_modes;
     mod trajectories;
     mod trajectories_lost;
+    mod views;
 }
