@@ -99,10 +99,7 @@ pub(crate) fn chosen<T: Copy>(
 /// Reads the address of a server.
 #[cfg(feature = "live")]
 pub(crate) fn url(text: &str) -> Result<String, String> {
-    let is_url = ["http://", "https://"].iter().any(|scheme| {
-        text.strip_prefix(scheme).is_some_and(|rest| !rest.is_empty() && !rest.contains(' '))
-    });
-    match is_url {
+    match headway_shared::config::is_url(text) {
         true => Ok(text.to_owned()),
         false => Err("write it with its scheme, such as http://127.0.0.1:30000".to_owned()),
     }

@@ -48,8 +48,8 @@ pub use parse::{check_sections, load_config, parse_sections};
 pub use reader::Reader;
 pub use sections::*;
 pub use settings::{
-    Api, Dtype, Judge, Live, Logging, ScoreForm, Serving, Settings, has_settings, load_guarded,
-    load_live, parse_settings,
+    Api, Dtype, Judge, Live, Logging, ScoreForm, Serving, Settings, has_settings, is_url,
+    load_guarded, load_live, parse_settings,
 };
 
 #[cfg(test)]

@@ -264,7 +264,9 @@ fn base_url(api: &mut Reader<'_>, asked: bool) -> String {
     if given.is_empty() { given } else { format!("{host}/v1") }
 }
 
-fn is_url(text: &str) -> bool {
+/// Whether a text is the URL of a server, with its scheme.
+#[must_use]
+pub fn is_url(text: &str) -> bool {
     ["http://", "https://"].iter().any(|scheme| {
         text.strip_prefix(scheme).is_some_and(|rest| !rest.is_empty() && !rest.contains(' '))
     })

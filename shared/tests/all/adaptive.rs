@@ -49,6 +49,16 @@ fn step_of(bench: &mut Bench, diff: u32) {
     bench.publish();
 }
 
+/// A step that has made a version and has not been measured, after some that do not count.
+fn ended_step(bench: &mut Bench) -> StepId {
+    bench.steps(3);
+    bench.scored(90, GOOD);
+    bench.scored(91, GOOD);
+    let step = bench.watch.step.expect("a step");
+    bench.end_step(true);
+    step
+}
+
 /// Steps like this until η moves; what it is then.
 fn moved(bench: &mut Bench, diff: u32) -> u32 {
     let before = bench.core.eta_in_force();
@@ -149,11 +159,7 @@ fn measurements_that_come_late_twice_or_of_unknown_steps_are_counted_and_change_
 #[test]
 fn a_step_that_was_not_measured_does_not_count() {
     let mut bench = bench(|_| {});
-    bench.steps(3);
-    bench.scored(90, GOOD);
-    bench.scored(91, GOOD);
-    let step = bench.watch.step.expect("a step");
-    bench.end_step(true);
+    let step = ended_step(&mut bench);
     measure(&mut bench, step, None);
     assert_eq!(bench.core.eta_in_force(), 2);
     assert_eq!(bench.core.ledger().ignored, 0);
@@ -216,11 +222,7 @@ fn a_new_configuration_keeps_what_was_measured_unless_it_measures_otherwise() {
 #[test]
 fn a_step_that_ended_before_a_new_configuration_is_measured_after_it() {
     let mut bench = bench(|_| {});
-    bench.steps(3);
-    bench.scored(90, GOOD);
-    bench.scored(91, GOOD);
-    let step = bench.watch.step.expect("a step");
-    bench.end_step(true);
+    let step = ended_step(&mut bench);
     bench.reconfigure(|c| c.policy_training.min_batch_size = 1);
     measure(&mut bench, step, Some(BAD_DIFF));
     assert_eq!(bench.core.eta_in_force(), 1);

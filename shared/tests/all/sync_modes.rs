@@ -2,7 +2,7 @@
 
 use headway_shared::action::{Action, Discard, InFlight, Refusal, Reply};
 use headway_shared::config::{Aborted, Config, KvOnSync, OverLimit, SyncMode};
-use headway_shared::id::{ReplicaId, RequestId};
+use headway_shared::id::{ReplicaId, RequestId, SampleId};
 use headway_shared::input::{Finish, WeightsEvent};
 
 use super::harness::{Bench, Decision, GOOD, R0, R1, secs};
@@ -317,24 +317,35 @@ fn an_aborted_turn_is_kept_as_final_if_it_has_tokens() {
     assert_eq!(fate, Some(headway_shared::action::Discard::Aborted));
 }
 
+/// A turn that the first version's publication aborts before its first token, and its sample.
+fn aborted_at_once(
+    aborted: Aborted,
+    edit: impl FnOnce(&mut Config),
+) -> (Bench, RequestId, SampleId) {
+    let mut bench = Bench::new(|c| {
+        c.policy_serving.sync_mode = SyncMode::PauseAbort;
+        c.policy_serving.aborted = aborted;
+        edit(c);
+    });
+    let running = bench.admit(9);
+    let sample = bench.sample_of(running);
+    bench.scored(0, GOOD);
+    bench.scored(1, GOOD);
+    bench.end_step(true);
+    bench.save();
+    bench.finish_as(running, Finish::Aborted, 0);
+    (bench, running, sample)
+}
+
 /// Or it would be discarded with the weights that it no longer has a token of. Without a token there
 /// is nothing to resume, either.
 #[test]
 fn a_turn_that_starts_again_is_as_old_as_its_new_weights() {
     for aborted in [Aborted::Restart, Aborted::Resume] {
-        let mut bench = Bench::new(|c| {
-            c.policy_serving.sync_mode = SyncMode::PauseAbort;
-            c.policy_serving.aborted = aborted;
+        let (mut bench, running, sample) = aborted_at_once(aborted, |c| {
             c.policy_training.max_head_off_policyness = 1;
             c.policy_training.stale_filter_steps = Some(1);
         });
-        let running = bench.admit(9);
-        let sample = bench.sample_of(running);
-        bench.scored(0, GOOD);
-        bench.scored(1, GOOD);
-        bench.end_step(true);
-        bench.save();
-        bench.finish_as(running, Finish::Aborted, 0);
         bench.load(R0);
         bench.scored(2, GOOD);
         bench.scored(3, GOOD);
@@ -350,17 +361,7 @@ fn a_turn_that_starts_again_is_as_old_as_its_new_weights() {
 
 #[test]
 fn an_aborted_turn_without_a_token_is_no_final_one() {
-    let mut bench = Bench::new(|c| {
-        c.policy_serving.sync_mode = SyncMode::PauseAbort;
-        c.policy_serving.aborted = Aborted::KeepAsFinal;
-    });
-    let running = bench.admit(9);
-    let sample = bench.sample_of(running);
-    bench.scored(0, GOOD);
-    bench.scored(1, GOOD);
-    bench.end_step(true);
-    bench.save();
-    bench.finish_as(running, Finish::Aborted, 0);
+    let (bench, running, sample) = aborted_at_once(Aborted::KeepAsFinal, |_| {});
     assert_eq!(bench.fate(sample), Some(Discard::Aborted));
     assert_eq!(bench.reply(running), Some(Reply::Failed));
 }

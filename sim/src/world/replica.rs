@@ -149,8 +149,6 @@ pub struct Replica {
     announced: Option<Time>,
     epoch: u32,
     ended: VecDeque<Ended>,
-    /// Room for segments, of turns that have ended.
-    room: Vec<Segments>,
     work: Work,
 }
 
@@ -179,7 +177,6 @@ impl Replica {
             announced: None,
             epoch: 0,
             ended: VecDeque::new(),
-            room: Vec::new(),
             work: Work::default(),
         }
     }
@@ -210,25 +207,24 @@ impl Replica {
 
     /// Adds a turn. Its end comes from [`poll_ended`](Self::poll_ended).
     pub fn submit(&mut self, now: Time, turn: Turn) -> Ticket {
+        self.submit_with(now, turn, Segments::new())
+    }
+
+    /// The same; `room` is empty, and its memory is used for the turn's segments.
+    pub fn submit_with(&mut self, now: Time, turn: Turn, room: Segments) -> Ticket {
         self.settle(now);
         let slot = self.sequences.insert(Sequence {
             handle: turn.handle,
             session: turn.session,
             prompt: turn.prompt_tokens,
             tokens: turn.tokens,
-            segments: self.room.pop().unwrap_or_default(),
+            segments: room,
             ..Sequence::default()
         });
         let generation = self.sequences.generation(slot).unwrap_or_default();
         self.sequences.push_back(&mut self.waiting, slot);
         self.reschedule();
         Ticket { slot, generation }
-    }
-
-    /// Gives the segments of a turn that has ended back, for the next ones to use their room.
-    pub fn give_room(&mut self, mut segments: Segments) {
-        segments.clear();
-        self.room.push(segments);
     }
 
     /// Aborts a turn; false if it is over already (its end may still be undrained).

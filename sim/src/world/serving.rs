@@ -72,7 +72,7 @@ pub(super) struct Serving {
     runs: Vec<Option<Run>>,
     free: Vec<u32>,
     by_request: Window<u32>,
-    /// Segments that stand on the heap, of turns that have ended.
+    /// Memory of segments, of turns that have ended.
     room: Vec<Segments>,
 }
 
@@ -108,8 +108,9 @@ impl Serving {
     }
 
     /// Nobody reads these segments any more: the next turns use their room.
-    pub(super) fn recycle(&mut self, segments: Segments) {
+    pub(super) fn recycle(&mut self, mut segments: Segments) {
         if segments.spilled() {
+            segments.clear();
             self.room.push(segments);
         }
     }
@@ -142,10 +143,7 @@ impl Serving {
             self.runs.len() as u32 - 1
         });
         let done = kept.tokens();
-        if let Some(room) = self.room.pop() {
-            server.replica.give_room(room);
-        }
-        let ticket = server.replica.submit(
+        let ticket = server.replica.submit_with(
             bus.now,
             replica::Turn {
                 handle: u64::from(slot),
@@ -153,6 +151,7 @@ impl Serving {
                 prompt_tokens: turn.prompt_tokens.saturating_add(done),
                 tokens: turn.output_tokens.saturating_sub(done),
             },
+            self.room.pop().unwrap_or_default(),
         );
         let Turn { luck, capped, .. } = turn;
         self.runs[slot as usize] = Some(Run { start, ticket, luck, capped, dropped: false, kept });
@@ -326,7 +325,6 @@ impl Serving {
             true => self.room.pop().unwrap_or_default(),
             false => Segments::new(),
         };
-        segments.clear();
         segments.extend_from_slice(&kept.segments);
         Kept { first_token: kept.first_token, segments }
     }

@@ -4,6 +4,7 @@ use std::ops::Range;
 
 use super::model::Model;
 use super::probes::Probes;
+use crate::stats::mean;
 
 /// Lags, in probes, beyond which nothing is looked for.
 const MOST_LAGS: usize = 12;
@@ -36,7 +37,7 @@ impl Correlation {
                 let weight = libm::sqrt(fitted.a[at]);
                 let levels: Vec<f64> =
                     stretch.clone().map(|probe| probes.level(probe, fitted, at)).collect();
-                let mean = levels.iter().fold(0.0, |sum, level| sum + level) / levels.len() as f64;
+                let mean = mean(&levels).unwrap_or(0.0);
                 levels.iter().map(|level| weight * (level - mean)).collect()
             })
             .collect();

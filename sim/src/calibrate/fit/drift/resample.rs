@@ -9,6 +9,7 @@ use super::probes::Probes;
 use crate::calibrate::fit::{LOWER, Parameter, UPPER, t_upper};
 use crate::kernel::math::normal_quantile;
 use crate::kernel::random::{Component, Key};
+use crate::stats::mean;
 
 /// The parameters with their intervals; an `a` for each stretch.
 pub(super) struct Intervals {
@@ -76,7 +77,7 @@ pub(super) fn intervals(
 /// Of two columns; 0 where one of them does not vary.
 fn correlation(left: &[f64], right: &[f64]) -> f64 {
     let centred = |values: &[f64]| {
-        let mean = values.iter().fold(0.0, |sum, value| sum + value) / values.len() as f64;
+        let mean = mean(values).unwrap_or(0.0);
         values.iter().map(|value| value - mean).collect::<Vec<f64>>()
     };
     let (left, right) = (centred(left), centred(right));
