@@ -11,6 +11,7 @@
 //! assert_eq!(queue.pop(), Some((Time::from_secs(1), "first of its instant")));
 //! ```
 
+mod chacha;
 pub mod math;
 mod queue;
 pub mod random;

@@ -129,6 +129,7 @@ impl Scheduler {
         }
     }
 
+    #[cold]
     pub(super) fn handle_measured(&mut self, measured: &Measured) {
         let adaptive = &self.config.adaptive;
         let expected = self.bound.unmeasured.filter(|(step, _)| *step == measured.step);

@@ -211,11 +211,16 @@ impl Scheduler {
         let first = preferred_index
             .filter(|&index| self.replicas[index].open())
             .or_else(|| self.replicas.least_loaded())
-            .filter(|&index| usable(&self.replicas[index]) && admits(self.replicas[index].deploy));
-        if let Some(index) = first
-            && !(turn.sample == NONE && self.gate_window_closed())
-        {
-            return Ok(index);
+            .filter(|&index| usable(&self.replicas[index]));
+        if let Some(index) = first {
+            let window_closed = turn.sample == NONE && self.gate_window_closed();
+            match admits(self.replicas[index].deploy) {
+                true if !window_closed => return Ok(index),
+                false if self.replicas.totals().all_alike() => {
+                    return Err(if window_closed { Refusal::WeightSync } else { Refusal::Stale });
+                }
+                _ => {}
+            }
         }
         let mut best = None;
         for (index, replica) in self.replicas.iter().enumerate() {

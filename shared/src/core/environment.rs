@@ -118,6 +118,7 @@ impl Scheduler {
         self.forget_session_if_over(slot);
     }
 
+    #[cold]
     pub(super) fn handle_source_exhausted(&mut self) {
         self.exhausted = true;
         if self.source_is_dry() {
@@ -378,12 +379,14 @@ impl Scheduler {
         }
     }
 
+    #[cold]
     pub(super) fn reset_timed_out(&mut self) {
         if let Some(slot) = self.reset_timers.front() {
             self.environment_timed_out(slot);
         }
     }
 
+    #[cold]
     pub(super) fn step_timed_out(&mut self) {
         if let Some(slot) = self.step_timers.front() {
             self.environment_timed_out(slot);

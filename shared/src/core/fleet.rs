@@ -89,6 +89,11 @@ impl Totals {
         totals
     }
 
+    /// Every replica that is up holds the same weights, and no others are coming to any.
+    pub(crate) fn all_alike(&self) -> bool {
+        self.oldest == self.newest && self.loading == 0
+    }
+
     /// The sum of the publish lags of the replicas that are up. None is ahead of the learner.
     pub(crate) fn publish_lag(&self, learner: LearnerVersion) -> u32 {
         (u64::from(self.up) * u64::from(learner.number())).saturating_sub(self.versions) as u32

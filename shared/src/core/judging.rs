@@ -184,6 +184,7 @@ impl Scheduler {
         self.count_votes(ballot);
     }
 
+    #[cold]
     pub(super) fn vote_timed_out(&mut self) {
         let Some(slot) = self.vote_timers.front() else { return };
         let Some(Vote { id, ballot, index, .. }) = self.forget_vote(slot) else { return };

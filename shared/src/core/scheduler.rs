@@ -1,4 +1,7 @@
 //! The state machine: what happens to each input, in one screen ([`Scheduler::handle`]).
+//!
+//! What is seldom called from there is marked as cold: without it, what happens all the time has room
+//! in an instruction cache.
 
 use std::collections::VecDeque;
 
@@ -330,6 +333,7 @@ impl Scheduler {
         self.start_waiting_turns();
     }
 
+    #[cold]
     fn handle_operator(&mut self, operator: &Operator) {
         let reply = match operator {
             Operator::Pause => {
@@ -356,6 +360,7 @@ impl Scheduler {
     }
 
     /// Ends the run.
+    #[cold]
     pub(super) fn fail(&mut self, error: RunError) {
         if self.ended.is_none() {
             self.ended = Some(error);
@@ -364,6 +369,7 @@ impl Scheduler {
         }
     }
 
+    #[cold]
     pub(super) fn violated(&mut self, violation: Violation) {
         self.fail(RunError::Invariant(violation));
     }

@@ -369,6 +369,7 @@ impl Scheduler {
         }
     }
 
+    #[cold]
     pub(super) fn generation_timed_out(&mut self) {
         if let Some(slot) = self.generation_timers.front() {
             self.cancel_running_turn(slot, Discard::GenerationFailed, Some(Reply::Failed));
@@ -376,6 +377,7 @@ impl Scheduler {
     }
 
     /// An engine does not answer to an abort.
+    #[cold]
     pub(super) fn aborted_turn_given_up(&mut self) {
         let Some(slot) = self.cancel_timers.front() else { return };
         if self.take_off(slot) {
@@ -446,6 +448,7 @@ impl Scheduler {
         }
     }
 
+    #[cold]
     pub(super) fn handle_replica_up(&mut self, id: ReplicaId, deploy: DeployVersion) {
         // No replica can hold what the learner has not made.
         if self.learner.publish_lag_of(deploy).is_none() {
@@ -472,6 +475,7 @@ impl Scheduler {
         self.admission_due = true;
     }
 
+    #[cold]
     pub(super) fn handle_replica_down(&mut self, id: ReplicaId) {
         let Some(index) = self.replica_index(id).filter(|&index| self.replicas[index].alive) else {
             return self.ignore();

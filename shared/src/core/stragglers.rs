@@ -49,6 +49,7 @@ impl Scheduler {
         }
     }
 
+    #[cold]
     pub(super) fn stop_waiting_for_stragglers(&mut self) {
         if let Some(slot) = self.straggler_timers.front() {
             self.close_group(slot);
@@ -56,6 +57,7 @@ impl Scheduler {
     }
 
     /// A group has taken too long; a dead one has been remembered for long enough.
+    #[cold]
     pub(super) fn group_timed_out(&mut self) {
         let Some(slot) = self.group_timers.front() else { return };
         let group = &self.groups[slot];

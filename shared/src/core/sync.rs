@@ -346,8 +346,9 @@ impl Scheduler {
     }
 
     /// Something of the publication takes too long.
+    #[cold]
     pub(super) fn expire_publication(&mut self) {
-        if due(self.weights.retry_at, self.now) {
+        if self.weights.retry_at.is_some_and(|at| at <= self.now) {
             self.weights.retry_at = None;
             return self.publish();
         }

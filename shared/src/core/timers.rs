@@ -4,12 +4,25 @@
 //! first, also after a reconfiguration has changed the span.
 
 use super::Scheduler;
+use super::slab::{List, Slab};
 use super::state::{Sync, TurnState};
 use crate::time::{Span, Time};
 
+/// When what is not to happen is due.
+pub(super) const NEVER: Time = Time::MAX;
+
 /// `since + span`, unless the span is 0, which means never.
-pub(super) fn deadline(since: Time, span: Span) -> Option<Time> {
-    (span > Span::ZERO).then(|| since + span)
+pub(super) fn deadline(since: Time, span: Span) -> Time {
+    if span > Span::ZERO { since + span } else { NEVER }
+}
+
+pub(super) fn due(deadline: Time, now: Time) -> bool {
+    deadline <= now && deadline != NEVER
+}
+
+/// When the first of a list of timers is due.
+fn first<T>(timers: &List, of: &Slab<T>, due: impl FnOnce(&T) -> Time) -> Time {
+    timers.front().map_or(NEVER, |slot| due(&of[slot]))
 }
 
 impl Scheduler {
@@ -35,7 +48,7 @@ impl Scheduler {
             train,
             self.publication_deadline(),
         ];
-        deadlines.into_iter().flatten().min()
+        deadlines.into_iter().min().filter(|&deadline| deadline != NEVER)
     }
 
     /// Fires every timer that is due.
@@ -76,86 +89,89 @@ impl Scheduler {
         }
     }
 
-    fn hold_deadline(&self) -> Option<Time> {
-        let turn = &self.turns[self.hold_timers.front()?];
-        deadline(turn.arrived, self.config.policy_serving.hold)
+    fn hold_deadline(&self) -> Time {
+        let hold = self.config.policy_serving.hold;
+        first(&self.hold_timers, &self.turns, |turn| deadline(turn.arrived, hold))
     }
 
-    fn generation_deadline(&self) -> Option<Time> {
-        let turn = &self.turns[self.generation_timers.front()?];
-        debug_assert_eq!(turn.state, TurnState::Running, "only running turns have this timer");
-        deadline(turn.started, self.config.policy_serving.generation_timeout)
+    fn generation_deadline(&self) -> Time {
+        let timeout = self.config.policy_serving.generation_timeout;
+        first(&self.generation_timers, &self.turns, |turn| {
+            debug_assert_eq!(turn.state, TurnState::Running, "only running turns have this timer");
+            deadline(turn.started, timeout)
+        })
     }
 
-    fn cancel_deadline(&self) -> Option<Time> {
-        let turn = &self.turns[self.cancel_timers.front()?];
+    fn cancel_deadline(&self) -> Time {
+        let timeout = self.config.policy_serving.abort_timeout;
         // An engine that never answers must not keep its turn for ever: 0 gives up at once.
-        Some(turn.started + self.config.policy_serving.abort_timeout)
+        first(&self.cancel_timers, &self.turns, |turn| turn.started + timeout)
     }
 
-    fn park_deadline(&self) -> Option<Time> {
-        let entry = &self.samples[self.park_timers.front()?];
-        deadline(entry.waiting_since, self.config.policy_training.park_after)
+    fn park_deadline(&self) -> Time {
+        let after = self.config.policy_training.park_after;
+        first(&self.park_timers, &self.samples, |entry| deadline(entry.waiting_since, after))
     }
 
-    fn idle_deadline(&self) -> Option<Time> {
-        let session = &self.sessions[self.idle_timers.front()?];
-        deadline(session.last_active, self.config.environment_hosting.session_idle)
+    fn idle_deadline(&self) -> Time {
+        let idle = self.config.environment_hosting.session_idle;
+        first(&self.idle_timers, &self.sessions, |session| deadline(session.last_active, idle))
     }
 
-    fn vote_deadline(&self) -> Option<Time> {
-        let vote = &self.votes[self.vote_timers.front()?];
-        deadline(vote.started, self.config.reward_judging.judge_timeout)
+    fn vote_deadline(&self) -> Time {
+        let timeout = self.config.reward_judging.judge_timeout;
+        first(&self.vote_timers, &self.votes, |vote| deadline(vote.started, timeout))
     }
 
-    fn reset_deadline(&self) -> Option<Time> {
-        let session = &self.sessions[self.reset_timers.front()?];
-        deadline(session.environment_since, self.config.environment_hosting.reset_timeout)
+    fn reset_deadline(&self) -> Time {
+        self.environment_deadline(&self.reset_timers, self.config.environment_hosting.reset_timeout)
     }
 
-    fn step_deadline(&self) -> Option<Time> {
-        let session = &self.sessions[self.step_timers.front()?];
-        deadline(session.environment_since, self.config.environment_hosting.step_timeout)
+    fn step_deadline(&self) -> Time {
+        self.environment_deadline(&self.step_timers, self.config.environment_hosting.step_timeout)
     }
 
-    fn straggler_deadline(&self) -> Option<Time> {
-        let since = self.groups[self.straggler_timers.front()?].enough_since?;
-        deadline(since, self.config.policy_training.straggler_wait)
+    fn environment_deadline(&self, timers: &List, timeout: Span) -> Time {
+        first(timers, &self.sessions, |session| deadline(session.environment_since, timeout))
     }
 
-    fn group_deadline(&self) -> Option<Time> {
-        let group = &self.groups[self.group_timers.front()?];
-        deadline(group.since, self.config.policy_training.group_timeout)
+    fn straggler_deadline(&self) -> Time {
+        let wait = self.config.policy_training.straggler_wait;
+        first(&self.straggler_timers, &self.groups, |group| {
+            group.enough_since.map_or(NEVER, |since| deadline(since, wait))
+        })
     }
 
-    fn publication_deadline(&self) -> Option<Time> {
+    fn group_deadline(&self) -> Time {
+        let timeout = self.config.policy_training.group_timeout;
+        first(&self.group_timers, &self.groups, |group| deadline(group.since, timeout))
+    }
+
+    fn publication_deadline(&self) -> Time {
         if self.ended.is_some() {
-            return None;
+            return NEVER;
         }
         if let Some(at) = self.weights.retry_at {
-            return Some(at);
+            return at;
         }
-        let current = self.weights.current.as_ref()?;
+        let Some(current) = &self.weights.current else { return NEVER };
         if let Some(since) = current.saving_since {
             return deadline(since, self.config.policy_serving.save_timeout);
         }
-        self.replicas.iter().filter_map(|replica| self.sync_deadline(replica.sync)).min()
+        let deadlines = self.replicas.iter().map(|replica| self.sync_deadline(replica.sync));
+        deadlines.min().unwrap_or(NEVER)
     }
 
     /// When a replica's part of the publication takes too long.
-    pub(super) fn sync_deadline(&self, sync: Sync) -> Option<Time> {
+    pub(super) fn sync_deadline(&self, sync: Sync) -> Time {
         let serving = &self.config.policy_serving;
         match sync {
             // Aborted turns that do not end are given up one by one.
-            Sync::Idle | Sync::Waiting | Sync::Aborting => None,
+            Sync::Idle | Sync::Waiting | Sync::Aborting => NEVER,
             // A drain without a time limit would keep the gate closed for ever: 0 aborts at once.
-            Sync::Draining(since) => Some(since + serving.pause_timeout),
+            Sync::Draining(since) => since + serving.pause_timeout,
             Sync::Transferring(since) => deadline(since, serving.transfer_timeout),
             Sync::Loading(since) => deadline(since, serving.load_timeout),
         }
     }
-}
-
-pub(super) fn due(deadline: Option<Time>, now: Time) -> bool {
-    deadline.is_some_and(|deadline| deadline <= now)
 }

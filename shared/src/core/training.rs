@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::slab::Slot;
 use super::state::Entry;
-use super::timers::{deadline, due};
+use super::timers::{NEVER, deadline, due};
 use super::{SampleState, Scheduler, Stage, Violation};
 use crate::action::{Action, Discard};
 use crate::config::PolicyTraining;
@@ -64,13 +64,13 @@ impl Trainer {
     }
 
     /// When something of it is due.
-    pub(crate) fn deadlines(&self, config: &PolicyTraining) -> [Option<Time>; 3] {
+    pub(crate) fn deadlines(&self, config: &PolicyTraining) -> [Time; 3] {
         let short = self.short_since.filter(|_| !self.short_due && !self.is_training());
         let late = self.late_since.filter(|_| !self.late_over && !self.is_training());
         [
-            short.and_then(|since| deadline(since, config.max_batch_wait)),
-            late.map(|since| since + config.late_wait),
-            self.step.and_then(|_| deadline(self.started, config.train_timeout)),
+            short.map_or(NEVER, |since| deadline(since, config.max_batch_wait)),
+            late.map_or(NEVER, |since| since + config.late_wait),
+            self.step.map_or(NEVER, |_| deadline(self.started, config.train_timeout)),
         ]
     }
 }
@@ -239,6 +239,7 @@ impl Scheduler {
     }
 
     /// Gives the samples of a failed step back to the head of the queue, or gives them up.
+    #[cold]
     fn step_failed(&mut self) {
         self.ledger.failed_steps += 1;
         self.trainer.failures += 1;
@@ -289,6 +290,7 @@ impl Scheduler {
 
     /// The learner holds an older checkpoint again: versions go on upward, and what came from the
     /// policies in between is lost.
+    #[cold]
     pub(super) fn handle_restored(&mut self, checkpoint: LearnerVersion) {
         let (kept, newest) = (checkpoint.number(), self.learner.number());
         if kept >= newest {

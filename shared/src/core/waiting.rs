@@ -109,6 +109,7 @@ impl Scheduler {
         self.start_turn(slot, replica);
     }
 
+    #[cold]
     pub(super) fn refuse_waiting_turns(&mut self) {
         while let Some(slot) = self.line.front().or_else(|| self.held.front()) {
             self.leave_line(slot);

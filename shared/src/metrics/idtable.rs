@@ -1,6 +1,7 @@
 //! A small map from ids, for what is in flight.
 
 use hashbrown::HashTable;
+use hashbrown::hash_table::Entry;
 
 use crate::id::hash_of_id;
 
@@ -19,13 +20,18 @@ impl<V> IdTable<V> {
         self.0.find_mut(hash_of_id(id), |&(key, _)| key == id).map(|(_, value)| value)
     }
 
-    /// Sets the value of an id, and returns the one before.
-    pub(super) fn set(&mut self, id: u64, value: V) -> Option<V> {
-        if let Some(old) = self.get(id) {
-            return Some(std::mem::replace(old, value));
-        }
-        self.0.insert_unique(hash_of_id(id), (id, value), |&(key, _)| hash_of_id(key));
-        None
+    /// Sets the value of an id.
+    pub(super) fn set(&mut self, id: u64, value: V) {
+        self.entry(id).insert((id, value));
+    }
+
+    /// Gives an id that has no value this one.
+    pub(super) fn add(&mut self, id: u64, value: V) {
+        self.entry(id).or_insert((id, value));
+    }
+
+    fn entry(&mut self, id: u64) -> Entry<'_, (u64, V)> {
+        self.0.entry(hash_of_id(id), |&(key, _)| key == id, |&(key, _)| hash_of_id(key))
     }
 
     pub(super) fn remove(&mut self, id: u64) -> Option<V> {

@@ -85,9 +85,9 @@ impl Turns {
         }
     }
 
-    /// Counts the tokens of an attempt that those before it had not. The request whose turn ended,
-    /// if it is one in flight.
-    fn count(&mut self, input: &Input) -> Option<RequestId> {
+    /// Counts the tokens of an attempt that those before it had not. The turn that ended, if it is one
+    /// in flight.
+    fn count(&mut self, input: &Input) -> Option<(RequestId, Turn)> {
         let Input::GenerationEnded { request, attempt, segments, .. } = input else { return None };
         let turn = self.turns.get(request.0).filter(|turn| turn.attempt == *attempt)?;
         let tokens = tokens_of(segments);
@@ -101,7 +101,7 @@ impl Turns {
         }
         turn.counted = turn.counted.max(tokens);
         turn.running = false;
-        Some(*request)
+        Some((*request, *turn))
     }
 
     /// What was generated of a discarded sample is wasted; what its turns still in flight will add
@@ -122,14 +122,13 @@ impl Turns {
 
     fn finished(
         &mut self,
-        ended: Option<RequestId>,
+        ended: Option<(RequestId, Turn)>,
         finish: Finish,
         segments: &Segments,
         actions: &[Action],
         scheduler: &Scheduler,
     ) {
-        let Some(request) = ended else { return };
-        let Some(&mut turn) = self.turns.get(request.0) else { return };
+        let Some((request, turn)) = ended else { return };
         let kept = Action::Reply { request, reply: Reply::Partial };
         let whole = match finish {
             Finish::Stop | Finish::Length => true,
@@ -153,24 +152,23 @@ impl Turns {
     }
 
     fn started(&mut self, request: u64, mut turn: Turn, resume: bool) {
-        turn.running = true;
-        turn.trains = turn.sample.is_some();
-        if let Some(before) = self.turns.get(request) {
-            turn.sample = turn.sample.or(before.sample);
-            if resume {
-                turn.counted = before.counted;
-            } else if let Some(sample) = before.sample
-                && let Some(of_sample) = self.samples.get(sample.0)
-            {
-                *of_sample -= before.counted.min(*of_sample);
-                self.since_reset.wasted += before.counted;
+        (turn.running, turn.trains) = (true, turn.sample.is_some());
+        let Some(before) = self.turns.get(request) else {
+            if let Some(sample) = turn.sample {
+                self.samples.add(sample.0, 0);
             }
-        } else if let Some(sample) = turn.sample
-            && self.samples.get(sample.0).is_none()
+            return self.turns.set(request, turn);
+        };
+        turn.sample = turn.sample.or(before.sample);
+        if resume {
+            turn.counted = before.counted;
+        } else if let Some(sample) = before.sample
+            && let Some(of_sample) = self.samples.get(sample.0)
         {
-            self.samples.set(sample.0, 0);
+            *of_sample -= before.counted.min(*of_sample);
+            self.since_reset.wasted += before.counted;
         }
-        self.turns.set(request, turn);
+        *before = turn;
     }
 
     /// Nobody waits for the turn any more; it stays until its terminal input.
