@@ -20,7 +20,7 @@ mod tests;
 pub use cache::Cache;
 pub use hugging_face::HuggingFaceModel;
 pub(crate) use net::floats;
-pub use net::{Keep, Net, causal_mask, padded};
+pub use net::{Keep, Net, padded};
 pub use shape::{RopeScaling, Shape};
 
 pub use tch::Kind;

@@ -1,6 +1,6 @@
 use tch::{Kind, Tensor};
 
-use super::{ModelError, Net, causal_mask, padded};
+use super::{ModelError, Net, padded};
 
 /// Attention lengths are rounded up to a multiple of this, so that a step's work changes shape
 /// seldom.
@@ -41,14 +41,10 @@ impl Cache {
         sequences: &[&[u32]],
     ) -> Result<Tensor, ModelError> {
         let tokens = padded(sequences, net.device())?;
-        let (count, length) = tokens.size2()?;
+        let (_, length) = tokens.size2()?;
         let rows = slot_rows(slots, net)?;
-        let positions = Tensor::f_arange(length, (Kind::Int64, net.device()))?
-            .f_unsqueeze(0)?
-            .f_expand([count, length], false)?;
-        let mask = causal_mask(length, (net.kind(), net.device()))?;
         let layers = &mut self.layers;
-        let states = net.hidden(&tokens, &positions, &mask, &mut |layer, keys, values| {
+        let states = net.whole(&tokens, &mut |layer, keys, values| {
             let (all_keys, all_values) = &mut layers[layer];
             let _ = all_keys.f_narrow(2, 0, length)?.f_index_copy_(0, &rows, &keys)?;
             let _ = all_values.f_narrow(2, 0, length)?.f_index_copy_(0, &rows, &values)?;
@@ -81,7 +77,7 @@ impl Cache {
         let mask = reach_mask(&places, reach, net.kind())?;
         let layers = &mut self.layers;
         let column = places.f_view([count, 1])?;
-        let states = net.hidden(&tokens, &column, &mask, &mut |layer, keys, values| {
+        let states = net.hidden(&tokens, &column, Some(&mask), &mut |layer, keys, values| {
             let (all_keys, all_values) = &mut layers[layer];
             let at = [Some(&rows), None, Some(&places)];
             let _ = all_keys.f_index_put_(&at, &keys.f_squeeze_dim(2)?, false)?;

@@ -107,10 +107,11 @@ impl Net {
         })
     }
 
-    /// The last layer's normed states, [n, t, hidden], of tokens [n, t] at positions [n, t].
+    /// The last layer's normed states, [n, t, hidden], of tokens [n, t] at positions [n or 1, t].
     ///
-    /// `mask` is added to the scores, [n or 1, 1, t, keys]. `keep` gets each layer's keys and
-    /// values of these tokens, [n, kv_heads, t, head_size], and gives those to attend to.
+    /// `mask` is added to the scores, [n or 1, 1, t, keys]; without one each token attends to itself
+    /// and to those before it. `keep` gets each layer's keys and values of these tokens, [n, kv_heads,
+    /// t, head_size], and gives those to attend to.
     ///
     /// # Errors
     /// What libtorch or `keep` says.
@@ -118,10 +119,10 @@ impl Net {
         &self,
         tokens: &Tensor,
         positions: &Tensor,
-        mask: &Tensor,
+        mask: Option<&Tensor>,
         keep: &mut Keep<'_>,
     ) -> Result<Tensor, ModelError> {
-        let (count, length) = tokens.size2()?;
+        let (count, length) = positions.size2()?;
         let rotary = [&self.rotary.0, &self.rotary.1].map(|table| {
             table.f_index_select(0, &positions.f_reshape([-1])?)?.f_view([count, 1, length, -1])
         });
@@ -161,13 +162,18 @@ impl Net {
     /// # Errors
     /// What libtorch says.
     pub fn full(&self, tokens: &Tensor) -> Result<Tensor, ModelError> {
-        let (count, length) = tokens.size2()?;
-        let positions = Tensor::f_arange(length, (Kind::Int64, self.device))?
-            .f_unsqueeze(0)?
-            .f_expand([count, length], false)?;
-        let mask = causal_mask(length, (self.kind, self.device))?;
-        let states = self.hidden(tokens, &positions, &mask, &mut |_, k, v| Ok((k, v)))?;
+        let states = self.whole(tokens, &mut |_, k, v| Ok((k, v)))?;
         self.logits(&states)
+    }
+
+    /// The last layer's normed states, [n, t, hidden], of sequences from their first token on.
+    ///
+    /// # Errors
+    /// What libtorch or `keep` says.
+    pub fn whole(&self, tokens: &Tensor, keep: &mut Keep<'_>) -> Result<Tensor, ModelError> {
+        let (_, length) = tokens.size2()?;
+        let positions = Tensor::f_arange(length, (Kind::Int64, self.device))?.f_unsqueeze(0)?;
+        self.hidden(tokens, &positions, None, keep)
     }
 
     fn attention(
@@ -176,7 +182,7 @@ impl Net {
         weights: &[Tensor],
         states: &Tensor,
         rotary: &(Tensor, Tensor),
-        mask: &Tensor,
+        mask: Option<&Tensor>,
         keep: &mut Keep<'_>,
     ) -> Result<Tensor, ModelError> {
         let (count, length, _) = states.size3()?;
@@ -206,9 +212,9 @@ impl Net {
             &queries,
             &keys,
             &values,
-            Some(mask),
+            mask,
             0.0,
-            false,
+            mask.is_none(),
             None,
             grouped,
         )?;
@@ -238,15 +244,6 @@ pub fn padded(sequences: &[&[u32]], device: Device) -> Result<Tensor, ModelError
     }
     let shape = [sequences.len() as i64, longest as i64];
     Ok(Tensor::f_from_slice(&flat)?.f_view(shape)?.f_to_device(device)?)
-}
-
-/// What a whole sequence adds to its scores, [1, 1, length, length]: no token sees a later one.
-///
-/// # Errors
-/// What libtorch says.
-pub fn causal_mask(length: i64, options: (Kind, Device)) -> Result<Tensor, ModelError> {
-    let full = Tensor::f_full([1, 1, length, length], f64::NEG_INFINITY, options)?;
-    Ok(full.f_triu(1)?)
 }
 
 fn upload(tensor: &WeightTensor, needs: &[i64], device: Device) -> Result<Tensor, ModelError> {
