@@ -16,6 +16,7 @@ mod all {
     mod damage;
     mod damage_to_files;
     mod diagnose;
+    mod drift_learning;
     mod drift_model;
     mod drift_runs;
     mod goldens;
