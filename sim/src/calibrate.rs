@@ -215,7 +215,7 @@ fn from_record(
     loops::trainer(estimates, measured, since);
     loops::weights(estimates, measured, since);
     loops::faults(estimates, measured, since);
-    drift::drift(estimates, &measured.reported, from);
+    drift::drift(estimates, measured, from);
 }
 
 /// A column stands for what the record says of the same.

@@ -20,11 +20,15 @@
 //!   learner/rollout is learner/deploy times deploy/rollout. The engines' difference is in what has
 //!   the rollout at its end.
 //! - **Mixing.** Each segment of a sample has its own `k`; the sequence's log-ratio is the sum.
+//! - **Lessons.** Where the reward grows, tokens of good samples become more likely: a part of `sigma²`
+//!   goes with the advantages.
+//! - **Pace.** What a correction takes of the gradient slows training, and with it all movement.
 //! - **Labels.** A share of samples has log-probabilities of other tokens, or zeros.
 //!
 //! It predicts what a trainer reports. It decides nothing, but that an adaptive bound follows it, step
 //! by step; a scenario without it is simulated as if it did not exist. `docs/drift.md` says where the model comes from, and what it cannot say.
 
+mod learning;
 mod maximum;
 mod metrics;
 mod model;
@@ -34,12 +38,15 @@ mod population;
 mod segments;
 mod sequence;
 mod steps;
+mod trained;
 
+pub use learning::{Course, Lesson};
 pub use metrics::{METRICS, STALENESS_COLUMNS};
 pub use model::{Growth, Model, Stretch, Tokens};
 pub use observer::{Drift, OfStaleness};
 pub use path::Path;
 pub use population::{Log, Population, Quantiles};
 pub use sequence::{Ages, Fault, Sequence, draw};
+pub use trained::{Batch, gradient_kept};
 
 pub(crate) use observer::Observer;

@@ -1,6 +1,7 @@
 //! The drift of a policy, from what its train steps reported and the lag probe of its trainer.
 
 mod growth;
+mod kept;
 mod shape;
 
 use std::collections::BTreeMap;
@@ -9,16 +10,19 @@ use headway_shared::source::Reported;
 
 use super::estimate::{Estimates, Item, number};
 use super::fit::{ProbePoint, WindowFit, drift as fit_drift, step_spread};
+use super::measured::Measured;
 
 const TABLE: &str = "world.drift";
 /// What is reported of log-ratios, by the versions between the two policies: by a lag probe, and by
 /// every train step of the tokens that it trained.
-const PROBE: [&str; 4] = ["probe_log_square", "probe_log_abs", "probe_p99", "probe_tokens"];
-const TRAINED: [&str; 4] = [
+const PROBE: [&str; 5] =
+    ["probe_log_square", "probe_log_abs", "probe_p99", "probe_tokens", "probe_log_mean"];
+const TRAINED: [&str; 5] = [
     "learner_rollout_log_square",
     "learner_rollout_log_abs",
     "learner_rollout_p99",
     "learner_rollout_tokens",
+    "learner_rollout_log_mean",
 ];
 
 /// What was reported of one step's tokens that are so many versions old.
@@ -29,10 +33,13 @@ struct Reading {
     abs: f64,
     /// The 99th percentile of the ratio.
     p99: f64,
+    /// The mean of the log-ratio.
+    mean: f64,
 }
 
 /// Adds `[world.drift]`, where the record has lag probes.
-pub(super) fn drift(estimates: &mut Estimates, reported: &[Reported], from: &str) {
+pub(super) fn drift(estimates: &mut Estimates, measured: &Measured, from: &str) {
+    let reported = &measured.reported;
     let probes = readings(reported, PROBE);
     if probes.is_empty() {
         estimates.note(
@@ -55,6 +62,15 @@ pub(super) fn drift(estimates: &mut Estimates, reported: &[Reported], from: &str
             return;
         }
     };
+    let tokens = shape::tokens(&readings);
+    let spread = tokens.and_then(|tokens| step_spread(&points, &found, tokens.kurtosis()));
+    let learned = growth::growth(reported);
+    let kept = match (&learned, tokens) {
+        (Some(learned), Some(tokens)) => {
+            kept::of_stretches(measured, &found, tokens, spread, learned.per_step.value)
+        }
+        _ => vec![1.0; 1 + found.windows.len()],
+    };
     let setting = |key, value| Item::setting("drift", TABLE, key, value, found.probes);
     estimates.items.push(setting("calibrated_from", format!("{from:?}")));
     let numbers = [
@@ -74,8 +90,15 @@ pub(super) fn drift(estimates: &mut Estimates, reported: &[Reported], from: &str
         let windows: Vec<String> = found
             .windows
             .iter()
-            .map(|window| {
-                format!("{{ from_step = {}, a = {} }}", window.from_step, number(window.a.value))
+            .zip(&kept[1..])
+            .map(|(window, &kept)| {
+                let (from_step, a) = (window.from_step, number(window.a.value));
+                let kept = if learned.is_some() {
+                    format!(", gradient_kept = {}", number(kept))
+                } else {
+                    String::new()
+                };
+                format!("{{ from_step = {from_step}, a = {a}{kept} }}")
             })
             .collect();
         let item = setting("windows", format!("[{}]", windows.join(", ")));
@@ -91,19 +114,18 @@ pub(super) fn drift(estimates: &mut Estimates, reported: &[Reported], from: &str
             ..item
         });
     }
-    if let Some(found) = growth::growth(reported) {
-        let growth::Growth { per_step, staleness, steps } = found;
+    if let Some(growth::Growth { per_step, steps }) = learned {
         let what = "drift: growth of the reward";
         estimates.items.push(Item::number(what, TABLE, "growth", "logistic", per_step, steps));
-        estimates.items.push(setting("growth_staleness", number(staleness)));
+        estimates.items.push(setting("gradient_kept", number(kept[0])));
     } else {
         estimates.note(
             "how fast the policy learns is not told (`growth`): that takes 40 train steps whose mean \
              rewards lie between 0 and 1 and rise",
         );
     }
-    let Some(tokens) = shape::tokens(&readings) else { return };
-    if let Some(spread) = step_spread(&points, &found, tokens.kurtosis()) {
+    let Some(tokens) = tokens else { return };
+    if let Some(spread) = spread {
         let what = "drift: between steps";
         let item = Item::number(what, TABLE, "step_spread", "probe", spread, found.probes);
         estimates.items.push(item);
@@ -121,17 +143,17 @@ pub(super) fn drift(estimates: &mut Estimates, reported: &[Reported], from: &str
 }
 
 /// What was reported under these names, by step and versions between; where all of it was.
-fn readings(reported: &[Reported], names: [&str; 4]) -> BTreeMap<(u64, u32), Reading> {
-    let mut values: BTreeMap<(u64, u32), [Option<f64>; 4]> = BTreeMap::new();
+fn readings(reported: &[Reported], names: [&str; 5]) -> BTreeMap<(u64, u32), Reading> {
+    let mut values: BTreeMap<(u64, u32), [Option<f64>; 5]> = BTreeMap::new();
     for Reported { step, name, staleness, value } in reported {
         if let (Some(at), Some(k)) = (names.iter().position(|known| known == name), staleness) {
             values.entry((step.0, *k)).or_default()[at] = Some(*value);
         }
     }
-    let reading = |((step, k), [square, abs, p99, tokens]): (_, [Option<f64>; 4])| {
+    let reading = |((step, k), [square, abs, p99, tokens, mean]): (_, [Option<f64>; 5])| {
         let (log_square, tokens) = (square?, tokens?);
         let point = ProbePoint { step: u32::try_from(step).ok()?, k, log_square, tokens };
-        Some(((step, k), Reading { point, abs: abs?, p99: p99? }))
+        Some(((step, k), Reading { point, abs: abs?, p99: p99?, mean: mean? }))
     };
     values.into_iter().filter_map(reading).collect()
 }
@@ -144,9 +166,9 @@ mod tests {
     use crate::kernel::math::normal_quantile;
 
     /// Reports of the tokens of one step and age, all of one size.
-    fn report(names: [&str; 4], step: u32, k: u32, square: f64) -> Vec<Reported> {
+    fn report(names: [&str; 5], step: u32, k: u32, square: f64) -> Vec<Reported> {
         let root = libm::sqrt(square);
-        let values = [square, 0.75 * root, libm::exp(2.4 * root), 200.0];
+        let values = [square, 0.75 * root, libm::exp(2.4 * root), 200.0, -0.5 * square];
         let of = |(name, value): (&str, f64)| Reported {
             step: StepId(u64::from(step)),
             name: name.to_owned(),
@@ -154,6 +176,58 @@ mod tests {
             value,
         };
         names.into_iter().zip(values).map(of).collect()
+    }
+
+    fn measured(reported: &[Reported]) -> Measured {
+        Measured { reported: reported.to_vec(), ..Measured::default() }
+    }
+
+    #[test]
+    fn where_the_reward_grows_each_stretch_says_what_was_left_of_its_gradient() {
+        use headway_shared::config::Correction;
+        use headway_shared::input::Segment;
+        use headway_shared::ratio::Member;
+        use headway_shared::version::RolloutVersion;
+
+        use crate::drift::Batch;
+
+        let mut found = Measured::default();
+        for step in 0..120_u32 {
+            let a = if step < 60 { 0.01 } else { 0.0001 };
+            for k in 0..8 {
+                let square = 1e-14 + a * libm::pow(f64::from(k), 1.5);
+                found.reported.extend(report(PROBE, step, k, square));
+            }
+            let value = 1.0 / (1.0 + libm::exp(3.0 - 0.05 * f64::from(step)));
+            let (name, step_id) = ("reward_mean".to_owned(), StepId(u64::from(step)));
+            found.reported.push(Reported { step: step_id, name, staleness: None, value });
+            let member = |at: u32| Member { group: 2, reward: f64::from(at % 2), masked: false };
+            let head = RolloutVersion::new(step.saturating_sub(6));
+            found.batches.batches.push(Batch {
+                version: step,
+                members: (0..8).map(member).collect(),
+                segments: vec![Segment { version: head, tokens: 20 }; 8],
+            });
+        }
+        let written = |found: &Measured| {
+            let mut estimates = Estimates::default();
+            drift(&mut estimates, found, "a run");
+            let all = estimates.items.iter().flat_map(|item| item.values.clone());
+            let of = |key: &str| all.clone().find(|(known, _)| *known == key).map(|(_, text)| text);
+            (of("gradient_kept"), of("windows").unwrap())
+        };
+        let training = &mut found.config.policy_training;
+        training.correction = Correction::PpoClip;
+        (training.correction_low, training.correction_high) = (800_000, 1_250_000);
+        let (first, windows) = written(&found);
+        let first: f64 = first.unwrap().parse().unwrap();
+        assert!((0.6..0.9).contains(&first), "{first}");
+        assert!(windows.contains("from_step = 60") && windows.contains("gradient_kept = 1 }"));
+        found.config.policy_training.correction = Correction::None;
+        assert_eq!(written(&found).0.unwrap(), "1");
+        found.reported.retain(|row| row.name != "reward_mean");
+        let (none, windows) = written(&found);
+        assert!(none.is_none() && !windows.contains("gradient_kept"), "{windows}");
     }
 
     #[test]
@@ -173,7 +247,7 @@ mod tests {
         }
         let number = |reported: &[Reported], key: &str| {
             let mut estimates = Estimates::default();
-            drift(&mut estimates, reported, "a run");
+            drift(&mut estimates, &measured(reported), "a run");
             let path = format!("world.drift.{key}");
             let of = |item: &Item| item.parameters.iter().any(|(known, _)| *known == path);
             let item = estimates.items.iter().find(|item| of(item)).unwrap();
@@ -186,7 +260,7 @@ mod tests {
         assert_eq!(count, 12 + 24);
         assert!(spread.holds(0.6) && spread.low > 0.3, "{spread:?}");
         let mut none = Estimates::default();
-        drift(&mut none, &report(TRAINED, 1, 1, 0.01), "a run");
+        drift(&mut none, &measured(&report(TRAINED, 1, 1, 0.01)), "a run");
         assert!(none.items.is_empty() && none.notes[0].contains("no lag probe"));
     }
 }

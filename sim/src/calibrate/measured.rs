@@ -3,6 +3,7 @@
 //! One pass over the inputs and decisions of a run gathers it; nothing is left out or fitted here,
 //! so that a warm-up can be dropped afterwards.
 
+mod batches;
 mod environments;
 mod generations;
 mod replicas;
@@ -19,6 +20,7 @@ use headway_shared::record::Decisions;
 use headway_shared::source::{Reported, RunSource, SourceError, follow};
 use headway_shared::time::Time;
 
+pub use batches::Batches;
 pub use environments::{Ended, Environments};
 pub use generations::{Generation, Generations, Over};
 pub use replicas::Replicas;
@@ -54,6 +56,8 @@ pub struct Measured {
     pub environments: Environments,
     /// Replicas that came and went.
     pub replicas: Replicas,
+    /// What train steps trained.
+    pub batches: Batches,
     /// What train steps reported.
     pub reported: Vec<Reported>,
 }
@@ -84,6 +88,7 @@ impl Measured {
         self.replicas.observe(now, input);
         self.votes.observe(now, input, actions, core);
         self.steps.observe(now, input, actions, core);
+        self.batches.observe(core);
         self.weights.observe(now, input, actions);
         self.generations.observe(now, input, actions);
         self.sessions.observe(now, input, actions);

@@ -24,49 +24,21 @@ pub struct Model {
     /// How alike neighbouring train steps are in that: the correlation of the logarithms, from 0 to below
     /// 1.
     pub step_correlation: f64,
-    /// How fast the policy learns that it was fitted to; `None`: stretches begin at their steps.
+    /// How fast the policy learned that it was fitted to; `None`: that is not known, and every step is
+    /// worth one of its.
     pub growth: Option<Growth>,
 }
 
-/// How fast a policy learns. Older samples teach more slowly, and stretches of training come later.
-///
-/// What a step teaches is taken to be in proportion to what the policy could do that generated its
-/// samples: `dx/ds = r x(s - k)`, with s in train steps and k the staleness in versions. That grows like
-/// `exp(g s)` with `g = r exp(-g k)` (Corless, Gonnet, Hare, Jeffrey and Knuth, *On the Lambert W function*,
-/// Advances in Computational Mathematics 5, 1996, section 3, have this equation).
+/// How fast a policy learns, and so which way its tokens move and how much of that a correction takes
+/// away.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Growth {
     /// How much the log-odds of the reward grew per train step; above 0.
     pub per_step: f64,
-    /// How old the tokens were meanwhile, in versions.
-    pub staleness: f64,
 }
-
-impl Growth {
-    /// How many train steps of the fitted run one is worth whose tokens are so many versions old: 1
-    /// where they are as old as its were, at most `exp(per_step * its staleness)`, less for older ones.
-    #[must_use]
-    pub fn pace(&self, staleness: f64) -> f64 {
-        let fresh = self.per_step * libm::exp(self.per_step * self.staleness);
-        // Newton's steps rise to the root of a function that rises ever less: they never pass it.
-        let mut rate = 0.0;
-        for _ in 0..NEWTON_STEPS {
-            let late = fresh * libm::exp(-rate * staleness);
-            let next = rate + (late - rate) / (1.0 + staleness * late);
-            if next <= rate {
-                break;
-            }
-            rate = next;
-        }
-        rate / self.per_step
-    }
-}
-
-/// More than double precision ever takes.
-const NEWTON_STEPS: u32 = 100;
 
 /// The law of a stretch of training.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, PartialEq)]
 pub struct Stretch {
     /// The train step of the fitted run at which it begins.
     pub from_step: u32,
@@ -76,6 +48,8 @@ pub struct Stretch {
     pub a: f64,
     /// How the variance grows with the versions between: 1 (a random walk) to 2 (straight on).
     pub p: f64,
+    /// What share of its gradient the correction left in this stretch of the fitted run; above 0.
+    pub kept: f64,
 }
 
 /// How likely the tokens are that the policy generates.
@@ -117,6 +91,19 @@ impl fmt::Debug for Model {
         }
         if let Some(growth) = growth {
             text.field("growth", growth);
+        }
+        text.finish()
+    }
+}
+
+/// As derived, but without all of the gradient being kept: see [`Model`].
+impl fmt::Debug for Stretch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { from_step, sigma0, a, p, kept } = self;
+        let mut text = f.debug_struct("Stretch");
+        text.field("from_step", from_step).field("sigma0", sigma0).field("a", a).field("p", p);
+        if *kept != 1.0 {
+            text.field("kept", kept);
         }
         text.finish()
     }

@@ -3,17 +3,16 @@
 use std::collections::BTreeMap;
 
 use headway_shared::action::Action;
-use headway_shared::config::Correction;
 use headway_shared::core::{Fate, Resolved, Sample, Scheduler, Stage};
 use headway_shared::id::{ReplicaId, SampleId, StepId};
 use headway_shared::input::{Input, Measured, Segment};
 use headway_shared::metrics::{Metric, Summary};
 use headway_shared::ratio::{
-    self, Baseline, Ends, LogProbs, Loss, Member, Term, Token, advantages, effective_share,
-    millionths,
+    Baseline, Ends, Loss, Member, Term, Token, advantages, effective_share, millionths,
 };
 use serde::{Deserialize, Serialize};
 
+use super::learning::{Course, Kept, Lesson};
 use super::maximum::Undrawn;
 use super::metrics::{self, STALENESS_COLUMNS};
 use super::model::{Model, Stretch};
@@ -21,6 +20,7 @@ use super::population::{Log, Population, Quantiles};
 use super::segments::Segments;
 use super::sequence::{Ages, Fault, Sequence, draw};
 use super::steps::Steps;
+use super::trained::{Trained, members};
 use crate::kernel::random::{Component, Key};
 
 /// Tokens this many versions old and older share a row.
@@ -104,8 +104,7 @@ pub(crate) struct Observer {
     /// What serving held when the present train step started.
     deploy: Option<u32>,
     baseline: Baseline,
-    /// How many train steps of the fitted run training is ahead of its own; below 0: behind.
-    lead: f64,
+    course: Course,
     steps: Steps,
     sums: Sums,
     drawn: Sequence,
@@ -149,7 +148,7 @@ impl Observer {
             segments: Segments::default(),
             deploy: None,
             baseline: Baseline::default(),
-            lead: 0.0,
+            course: Course::default(),
             steps: Steps::default(),
             sums: Sums::default(),
             drawn: Sequence::default(),
@@ -223,26 +222,33 @@ impl Observer {
         let rule = Loss::of(training);
         let updates = training.updates_per_step.max(1) as usize;
         let chunk = batch.len().div_ceil(updates.min(batch.len())).max(1);
-        let advantages = advantages(&members(&batch), &mut self.baseline);
+        let members = members(&batch);
+        let advantages = advantages(&members, &mut self.baseline);
+        let lessons = self.lessons(&members, &batch);
         let mut logs = Vec::with_capacity(batch.len());
         self.of_step.clear();
         let version = batch[0].learner(Stage::TrainStarted).number();
         let normal = self.steps.normal(&self.model, &self.key, version);
-        let progress = f64::from(version) + self.lead;
+        let progress = self.course.at(version);
         let Some(law) = self.model.law_of_step(progress, normal) else { return };
         let before = (self.sums.differences, self.sums.learner.tokens(), self.sums.changed.any);
+        let course = std::mem::take(&mut self.course);
+        let mut kept = Kept::default();
         for (place, (sample, advantage)) in batch.iter().zip(advantages).enumerate() {
             let learner = sample.learner(Stage::TrainStarted).number();
             let within = (place / chunk) as f64 / updates as f64;
-            let ages = Ages { learner, deploy: self.deploy, within };
+            let (deploy, lesson) = (self.deploy, lessons[place]);
+            let ages = Ages { learner, deploy, within, course: &course, lesson };
             let segments = whole(self.segments.take(sample.id), sample);
             let of = entity(sample.id).unwrap_or(sample.id.0);
             let trained = Trained { rule, advantage, masked: sample.masked };
-            self.sample(&law, &ages, &segments, of, trained);
+            let terms = self.sample(&law, &ages, &segments, of, trained);
+            kept.add(advantage, &self.drawn, &terms);
             logs.push(self.drawn.learner);
         }
-        if let Some(growth) = &self.model.growth {
-            self.lead += growth.pace(mean_staleness(&batch)) - 1.0;
+        self.course = course;
+        if self.model.growth.is_some() {
+            self.course.step(version, kept.share(rule.correction) / law.kept);
         }
         self.sums.effective_sequences += effective_share(&logs);
         self.sums.step_p99 += percentile(&mut self.of_step, 99).map_or(1.0, libm::exp);
@@ -262,14 +268,23 @@ impl Observer {
         }
     }
 
+    /// Which way the tokens of each sample are moved.
+    fn lessons(&self, members: &[Member], batch: &[&Sample]) -> Vec<Lesson> {
+        let tokens: Vec<u32> = batch.iter().map(|sample| sample.tokens).collect();
+        match &self.model.growth {
+            Some(growth) => Lesson::of_batch(growth.per_step, members, &tokens),
+            None => vec![Lesson::default(); batch.len()],
+        }
+    }
+
     fn sample(
         &mut self,
         law: &Stretch,
-        ages: &Ages,
+        ages: &Ages<'_>,
         segments: &[Segment],
         entity: u64,
         trained: Trained,
-    ) {
+    ) -> Vec<Term> {
         let Self { model, sums, drawn, key, of_step, .. } = self;
         draw(model, law, segments, ages, key.stream(Component::Token, entity), drawn);
         let terms = trained.terms(drawn);
@@ -289,6 +304,7 @@ impl Observer {
         sums.lost_sequences += u64::from(terms.iter().all(lost));
         sums.unmasked_samples += u64::from(!trained.masked);
         sums.undrawn(law, segments, ages, drawn);
+        terms
     }
 }
 
@@ -324,61 +340,16 @@ impl Sums {
     }
 
     /// Counts the tokens that were not drawn, for the largest ratio.
-    fn undrawn(&mut self, law: &Stretch, segments: &[Segment], ages: &Ages, drawn: &Sequence) {
+    fn undrawn(&mut self, law: &Stretch, segments: &[Segment], ages: &Ages<'_>, drawn: &Sequence) {
         let shifted = drawn.fault == Some(Fault::Shifted);
         for (segment, &count) in segments.iter().zip(&drawn.undrawn) {
-            let age = ages.learner.saturating_sub(segment.version.number());
+            let version = segment.version.number();
+            let age = ages.learner.saturating_sub(version);
             if let Some(part) = self.by_staleness.get_mut(&age.min(OLDEST)) {
-                part.undrawn.add(law.variance(f64::from(age) + ages.within), count, shifted);
+                let variance = law.variance(ages.learner_steps(version));
+                part.undrawn.add(variance, count, shifted);
             }
         }
-    }
-}
-
-/// How a sample is trained on.
-#[derive(Clone, Copy, Debug)]
-struct Trained {
-    rule: Loss,
-    advantage: f64,
-    masked: bool,
-}
-
-impl Trained {
-    /// The terms of the tokens that were drawn, by the reference of the corrections.
-    fn terms(&self, drawn: &Sequence) -> Vec<Term> {
-        self.terms_of(drawn, &column(drawn, |token| token.learner))
-    }
-
-    /// Which tokens have a weight that is truncated or masked, whatever PPO's clipping does.
-    fn by_weight(&self, drawn: &Sequence, terms: &[Term]) -> Vec<bool> {
-        let weighs = matches!(
-            self.rule.correction,
-            Correction::Tis | Correction::Icepop | Correction::SequenceMask
-        );
-        let moved = |token: &Token| token.learner != token.proximal;
-        let clipped = |terms: &[Term]| terms.iter().map(|term| term.clipped).collect();
-        match (weighs, drawn.tokens.iter().any(moved)) {
-            (false, _) => vec![false; terms.len()],
-            (true, false) => clipped(terms),
-            // Where the learner is the proximal policy, PPO clips nothing.
-            (true, true) => clipped(&self.terms_of(drawn, &column(drawn, |t| t.proximal))),
-        }
-    }
-
-    /// Where a correction goes by the mean over the sequence, the tokens that were drawn are given
-    /// that of the whole sequence.
-    fn terms_of(&self, drawn: &Sequence, learner: &[f64]) -> Vec<Term> {
-        let proximal = column(drawn, |token| token.proximal);
-        let below = |top: &[f64], sum: f64| -> Vec<f64> {
-            top.iter().map(|top| top - sum / drawn.length.max(1) as f64).collect()
-        };
-        let rollout = match self.rule.correction {
-            Correction::Gspo => below(learner, drawn.learner),
-            Correction::SequenceMask => below(&proximal, drawn.proximal),
-            _ => column(drawn, |token| token.rollout),
-        };
-        let of = LogProbs { learner, proximal: &proximal, rollout: &rollout };
-        ratio::terms(&self.rule, self.advantage, of)
     }
 }
 
@@ -407,17 +378,6 @@ fn effective(logs: &[(f64, u64)]) -> f64 {
     sum * sum / (tokens * squares)
 }
 
-fn column(drawn: &Sequence, of: impl Fn(&Token) -> f64) -> Vec<f64> {
-    drawn.tokens.iter().map(of).collect()
-}
-
-/// How old the tokens of a batch are, in versions.
-fn mean_staleness(batch: &[&Sample]) -> f64 {
-    let sum = |of: fn(&Sample) -> u64| batch.iter().map(|sample| of(sample)).sum::<u64>() as f64;
-    let tokens = sum(|sample| u64::from(sample.tokens));
-    if tokens > 0.0 { sum(Sample::staleness_token_sum) / tokens } else { 0.0 }
-}
-
 /// The segments of a sample, whose tokens are all of its own.
 fn whole(segments: Vec<Segment>, sample: &Sample) -> Vec<Segment> {
     let tokens = segments.iter().fold(0_u32, |sum, segment| sum.saturating_add(segment.tokens));
@@ -426,19 +386,6 @@ fn whole(segments: Vec<Segment>, sample: &Sample) -> Vec<Segment> {
         return segments;
     }
     vec![Segment { version: sample.head, tokens: sample.tokens }]
-}
-
-/// As the trainer sees a batch: groups and lone samples do not share numbers.
-fn members(batch: &[&Sample]) -> Vec<Member> {
-    let member = |(place, sample): (usize, &&Sample)| Member {
-        group: match sample.group {
-            Some(group) => group.0 << 1,
-            None => (place as u64) << 1 | 1,
-        },
-        reward: f64::from(sample.score) / 1e6,
-        masked: sample.masked,
-    };
-    batch.iter().enumerate().map(member).collect()
 }
 
 #[cfg(test)]

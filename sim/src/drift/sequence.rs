@@ -3,20 +3,40 @@
 use headway_shared::input::Segment;
 use headway_shared::ratio::Token;
 
+use super::learning::{Course, Lesson, Split};
 use super::model::{Model, Stretch, Tokens};
 use super::path::Path;
 use crate::kernel::math::normal_quantile;
 use crate::kernel::random::Stream;
 
-/// The policies that a train step scores a sample by, in versions.
+/// The policies that a train step scores a sample by, in versions, and how far apart they are.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Ages {
+pub struct Ages<'a> {
     /// The learner when the step starts.
     pub learner: u32,
     /// What serving then holds; `None`: nothing does.
     pub deploy: Option<u32>,
     /// How far the step has come when the sample is used: updates before it, of one version's.
     pub within: f64,
+    /// How far training had come at each version.
+    pub course: &'a Course,
+    /// Which way the sample's tokens are moved.
+    pub lesson: Lesson,
+}
+
+impl Ages<'_> {
+    /// How far proximal, deploy and learner are from this version, in train steps of the fitted run.
+    fn steps(&self, version: u32) -> [f64; 3] {
+        let from = self.course.at(version);
+        let proximal = self.course.at(self.learner) - from;
+        let deploy = self.deploy.map_or(proximal, |deploy| self.course.at(deploy) - from);
+        [proximal, deploy, proximal + self.within * self.course.pace()]
+    }
+
+    /// How far the learner is from this version, in train steps of the fitted run.
+    pub(super) fn learner_steps(&self, version: u32) -> f64 {
+        self.steps(version)[2]
+    }
 }
 
 /// What is wrong with the recorded log-probabilities of a sample.
@@ -65,7 +85,7 @@ pub fn draw(
     model: &Model,
     law: &Stretch,
     segments: &[Segment],
-    ages: &Ages,
+    ages: &Ages<'_>,
     mut stream: Stream,
     out: &mut Sequence,
 ) {
@@ -79,7 +99,7 @@ pub fn draw(
     let scale_fourth = model.tokens.scale_fourth();
     let (mut start, mut sums) = (0, [0.0; 2]);
     for segment in segments {
-        let path = path(law, segment, ages);
+        let way = Way::new(model, law, segment, ages);
         let length = u64::from(segment.tokens);
         let drawn = share(model.sampled_tokens, length, out.length);
         let staleness = ages.learner.saturating_sub(segment.version.number());
@@ -87,13 +107,13 @@ pub fn draw(
             let (from, to) = (index * length / drawn, (index + 1) * length / drawn);
             let place = start + from + stream.below(to - from);
             let (token, logs) =
-                token(&model.tokens, &path, &mut stream, staleness, place, out.fault, out.length);
+                token(&model.tokens, &way, &mut stream, staleness, place, out.fault, out.length);
             out.tokens.push(token);
             out.weights.push(to - from);
             sums[0] += logs[2];
             sums[1] += logs[0];
         }
-        rest.add(&path, scale_fourth, length - drawn);
+        rest.add(&way, scale_fourth, length - drawn);
         out.undrawn.push(length - drawn);
         start += length;
     }
@@ -109,11 +129,32 @@ fn share(most: u32, length: u64, of: u64) -> u64 {
     if of <= most { length } else { length.min(1 + (most - 1) * length / of) }
 }
 
-fn path(law: &Stretch, segment: &Segment, ages: &Ages) -> Path {
-    let version = f64::from(segment.version.number());
-    let proximal = f64::from(ages.learner) - version;
-    let deploy = ages.deploy.map_or(proximal, |deploy| f64::from(deploy) - version);
-    Path::new(law, proximal, deploy, proximal + ages.within)
+/// How the tokens of one segment were moved.
+struct Way {
+    path: Path,
+    split: Split,
+    /// To proximal, deploy and learner, in train steps of the fitted run.
+    steps: [f64; 3],
+}
+
+impl Way {
+    fn new(model: &Model, law: &Stretch, segment: &Segment, ages: &Ages<'_>) -> Self {
+        let steps = ages.steps(segment.version.number());
+        let [proximal, deploy, learner] = steps;
+        let split = ages.lesson.split(law, &model.tokens, learner);
+        Self { path: Path::new(&split.law, proximal, deploy, learner), split, steps }
+    }
+
+    /// The logarithms of a token of this scale.
+    fn logs(&self, scale: f64, normal: impl FnMut(usize) -> f64) -> [f64; 3] {
+        let mut logs = self.path.logs(scale, normal);
+        if self.split.square > 0.0 {
+            for (log, steps) in logs.iter_mut().zip(self.steps) {
+                *log += self.split.moves(scale, steps);
+            }
+        }
+        logs
+    }
 }
 
 fn fault(model: &Model, stream: &mut Stream, length: u64) -> Option<Fault> {
@@ -130,7 +171,7 @@ fn fault(model: &Model, stream: &mut Stream, length: u64) -> Option<Fault> {
 /// One token, and its log-ratios without what is wrong with its label.
 fn token(
     tokens: &Tokens,
-    path: &Path,
+    way: &Way,
     stream: &mut Stream,
     staleness: u32,
     place: u64,
@@ -141,7 +182,7 @@ fn token(
     let next = stream.uniform();
     let uniforms = [0; 4].map(|_| stream.uniform());
     let scale = tokens.raw_scale(-libm::expm1(-surprise)) / tokens.norm();
-    let logs = path.logs(scale, |at| normal_quantile(uniforms[at]));
+    let logs = way.logs(scale, |at| normal_quantile(uniforms[at]));
     let rollout = -surprise;
     let recorded = match fault {
         None => rollout,
@@ -167,11 +208,16 @@ fn label_sum(entropy: f64, fault: Option<Fault>, length: u64, stream: &mut Strea
 impl Rest {
     /// Adds `count` tokens of one segment. Over all scales `c` (mean of c² is 1), a log-ratio
     /// `c x - c² v / 2` with x of variance v has the mean -v/2, and the variance v plus v²/4 times
-    /// the variance of c².
-    fn add(&mut self, path: &Path, scale_fourth: f64, count: u64) {
+    /// the variance of c². A lesson adds its mean; what scales do to it is small beside that.
+    fn add(&mut self, way: &Way, scale_fourth: f64, count: u64) {
         let count = count as f64;
+        let path = &way.path;
         let [proximal, _, learner] = path.variances;
         let spread = 0.25 * (scale_fourth - 1.0);
+        for (mean, steps) in self.means.iter_mut().zip([way.steps[2], way.steps[0]]) {
+            let square = scale_fourth * way.split.square * steps * steps;
+            *mean += count * (way.split.per_step * steps - 0.5 * square);
+        }
         for (at, variance) in [learner, proximal].into_iter().enumerate() {
             self.means[at] -= count * 0.5 * variance;
             self.variances[at] += count * (variance + spread * variance * variance);

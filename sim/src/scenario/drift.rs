@@ -17,7 +17,8 @@ const STEP_SPREAD: std::ops::RangeInclusive<f64> = 0.0..=3.0;
 const STEP_CORRELATION: std::ops::RangeInclusive<f64> = 0.0..=0.999;
 /// With 10, a chance of one in a thousand is a thousand to one two steps later.
 const GROWTH: std::ops::RangeInclusive<f64> = 0.0..=10.0;
-const GROWTH_STALENESS: std::ops::RangeInclusive<f64> = 0.0..=1000.0;
+/// With less, nearly nothing was left to learn from.
+const KEPT: std::ops::RangeInclusive<f64> = 0.01..=1.0;
 
 /// Reads `[world.drift]`, if it is there.
 pub(super) fn read(world: &mut Reader<'_>) -> Option<Model> {
@@ -39,6 +40,7 @@ pub(super) fn read(world: &mut Reader<'_>) -> Option<Model> {
         sigma0: table.float("sigma0", 0.0, SIGMA),
         a: table.float("a", 0.0, VARIANCE),
         p: table.float("p", 1.0, POWER),
+        kept: table.float("gradient_kept", 1.0, KEPT),
     };
     let model = Model {
         calibrated_from: (!source.trim().is_empty()).then_some(source),
@@ -70,14 +72,11 @@ pub(super) fn read(world: &mut Reader<'_>) -> Option<Model> {
 
 /// How fast the fitted policy learned; `None`: that is not known.
 fn growth(table: &mut Reader<'_>) -> Option<Growth> {
-    let growth = Growth {
-        per_step: table.float("growth", 0.0, GROWTH),
-        staleness: table.float("growth_staleness", 0.0, GROWTH_STALENESS),
-    };
-    if growth.per_step == 0.0 && growth.staleness > 0.0 {
+    let growth = Growth { per_step: table.float("growth", 0.0, GROWTH) };
+    if growth.per_step == 0.0 && table.has("gradient_kept") {
         table.error(
-            "growth_staleness",
-            "`growth_staleness` says how old the samples were while the reward grew, and `growth` is 0",
+            "gradient_kept",
+            "`gradient_kept` says what a correction left of a gradient, and `growth` is 0",
             "write `growth`, how much the log-odds of the reward grew per train step, or leave both out",
         );
     }
@@ -103,6 +102,7 @@ fn stretches(table: &mut Reader<'_>, first: Stretch) -> Vec<Stretch> {
             sigma0: window.float("sigma0", first.sigma0, SIGMA),
             a: window.float("a", first.a, VARIANCE),
             p: window.float("p", first.p, POWER),
+            kept: window.float("gradient_kept", first.kept, KEPT),
         });
         window.finish();
     }

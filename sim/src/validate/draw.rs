@@ -188,7 +188,7 @@ mod tests {
         let (scenario, _) = Scenario::load(&layers, &folder).unwrap();
         let drift = drawn(&scenario, &[0.0, ENDS, -ENDS], &[]).unwrap().drift.unwrap();
         let near = |found: f64, expected: f64| assert!((found / expected - 1.0).abs() < 1e-9);
-        let law = |from_step, a, p| Stretch { from_step, sigma0: 0.0, a, p };
+        let law = |from_step, a, p| Stretch { from_step, sigma0: 0.0, a, p, kept: 1.0 };
         let expected = [law(0, 0.005, 1.6), law(50, 0.02, 1.6), law(90, 0.0005, 1.1)];
         assert_eq!(drift.stretches.len(), expected.len());
         for (found, expected) in drift.stretches.iter().zip(expected) {

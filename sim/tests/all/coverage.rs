@@ -233,8 +233,8 @@ fn intervals_of_shares_and_rates_hold_the_truth_on_average() {
 }
 
 const DRIFT: [Stretch; 2] = [
-    Stretch { from_step: 0, sigma0: 0.03, a: 0.01, p: 1.5 },
-    Stretch { from_step: 240, sigma0: 0.03, a: 0.001, p: 1.5 },
+    Stretch { from_step: 0, sigma0: 0.03, a: 0.01, p: 1.5, kept: 1.0 },
+    Stretch { from_step: 240, sigma0: 0.03, a: 0.001, p: 1.5, kept: 1.0 },
 ];
 const DISTANCES: usize = 16;
 

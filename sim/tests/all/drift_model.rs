@@ -1,11 +1,13 @@
 //! The drift model against closed forms, and against drawing every token.
 
+use headway_shared::config::Correction;
 use headway_shared::digest::Digest;
 use headway_shared::input::Segment;
-use headway_shared::ratio::{Ends, Token, abs_diff, spread};
+use headway_shared::ratio::{Ends, Loss, Member, Token, abs_diff, spread};
 use headway_shared::version::RolloutVersion;
 use headway_sim::drift::{
-    Ages, Fault, Growth, Log, Model, Population, Sequence, Stretch, Tokens, draw,
+    Ages, Batch, Course, Fault, Lesson, Log, Model, Population, Sequence, Stretch, Tokens, draw,
+    gradient_kept,
 };
 use headway_sim::kernel::math::normal_quantile;
 use headway_sim::kernel::random::{Component, Key, Stream};
@@ -16,7 +18,7 @@ fn stream(entity: u64) -> Stream {
 }
 
 fn law(sigma0: f64, a: f64, p: f64) -> Stretch {
-    Stretch { from_step: 0, sigma0, a, p }
+    Stretch { from_step: 0, sigma0, a, p, kept: 1.0 }
 }
 
 fn model(law: Stretch, tail: f64, sampled_tokens: u32) -> Model {
@@ -37,12 +39,13 @@ fn segment(version: u32, tokens: u32) -> Segment {
     Segment { version: RolloutVersion::new(version), tokens }
 }
 
-fn ages(learner: u32, deploy: u32, within: f64) -> Ages {
-    Ages { learner, deploy: Some(deploy), within }
+fn ages(learner: u32, deploy: u32, within: f64) -> Ages<'static> {
+    let (course, lesson) = (Course::STEADY, Lesson::default());
+    Ages { learner, deploy: Some(deploy), within, course, lesson }
 }
 
 /// The sequences of `count` samples with these segments.
-fn sequences(model: &Model, segments: &[Segment], ages: &Ages, count: u64) -> Vec<Sequence> {
+fn sequences(model: &Model, segments: &[Segment], ages: &Ages<'_>, count: u64) -> Vec<Sequence> {
     let one = |entity| {
         let mut out = Sequence::default();
         draw(model, &model.stretches[0], segments, ages, stream(entity), &mut out);
@@ -315,14 +318,81 @@ fn a_train_step_belongs_to_the_stretch_that_it_starts_in() {
     assert_eq!(model.calibration(), "calibrated from run.db");
 }
 
+/// Samples of one token, half of them good.
+fn taught(
+    model: &Model,
+    lesson: f64,
+    course: &Course,
+    [rollout, learner]: [u32; 2],
+) -> [Vec<f64>; 2] {
+    let of = |good: bool| {
+        let per_step = if good { lesson } else { -lesson };
+        let lesson = Lesson { per_step, square: per_step * per_step };
+        let ages = Ages { learner, deploy: None, within: 0.0, course, lesson };
+        logs(&sequences(model, &[segment(rollout, 1)], &ages, 100_000), Ends::LearnerRollout)
+    };
+    [of(true), of(false)]
+}
+
 #[test]
-fn older_samples_teach_more_slowly() {
-    let growth = Growth { per_step: 0.04, staleness: 2.0 };
-    near(growth.pace(2.0), 1.0, 1e-12);
-    near(growth.pace(0.0), libm::exp(0.08), 1e-12);
-    // W(1) = 0.567143290409783872, the omega constant.
-    let one = 1.0 / (0.04 * libm::exp(0.08));
-    near(growth.pace(one) * 0.04 * one, 0.567_143_290_409_784, 1e-12);
-    let paces: Vec<f64> = (0..100).map(|age| growth.pace(f64::from(age))).collect();
-    assert!(paces.windows(2).all(|pair| pair[1] < pair[0] && pair[1] > 0.0), "{paces:?}");
+fn good_answers_become_more_likely_and_all_move_as_far_as_before() {
+    for tail in [0.0, 1.0] {
+        let model = model(law(0.0, 0.004, 1.5), tail, 16);
+        let [good, bad] = taught(&model, 0.01, Course::STEADY, [3, 7]);
+        let apart = mean(&good).unwrap() - mean(&bad).unwrap();
+        near(apart, 2.0 * 4.0 * 0.01, 0.05);
+        let both = [good, bad].concat();
+        let mean_of =
+            |of: fn(f64) -> f64| mean(&both.iter().map(|&log| of(log)).collect::<Vec<_>>());
+        near(mean_of(|log| log * log).unwrap(), 0.004 * 8.0, 0.05);
+        // What generated a token finds it as likely as it is.
+        near(mean_of(libm::exp).unwrap(), 1.0, 0.005);
+    }
+}
+
+#[test]
+fn versions_are_as_far_apart_as_what_their_steps_were_worth() {
+    let model = model(law(0.0, 0.01, 1.5), 0.0, 16);
+    let mut course = Course::default();
+    (0..8).for_each(|version| course.step(version, 0.5));
+    let square = |course: &Course| {
+        let [logs, _] = taught(&model, 0.0, course, [2, 8]);
+        variance(&logs).unwrap()
+    };
+    near(square(&course), 0.01 * libm::pow(3.0, 1.5), 0.02);
+    near(square(Course::STEADY), 0.01 * libm::pow(6.0, 1.5), 0.02);
+}
+
+#[test]
+fn what_a_correction_leaves_of_a_gradient_is_that_of_the_normal_law() {
+    let mut model = model(law(0.0, 0.01, 1.5), 0.0, 16);
+    let later = Stretch { from_step: 50, ..law(0.0, 0.0001, 1.5) };
+    let never = Stretch { from_step: 900, ..later };
+    model.stretches.extend([later, never]);
+    let members: Vec<Member> =
+        (0..8).map(|at| Member { group: 2, reward: f64::from(at % 2), masked: false }).collect();
+    let batch = |version: u32| Batch {
+        version,
+        members: members.clone(),
+        segments: vec![segment(version - 8, 100); 8],
+    };
+    let batches: Vec<Batch> = (10..90).map(batch).collect();
+    let kept = |correction| {
+        let rule = Loss { correction, low: 0.8, high: 1.25 };
+        gradient_kept(&model, rule, &batches)
+    };
+    // What is clipped weighs as its ratio: the normal law of the logarithm, its mean raised from -s²/2 to s²/2.
+    let share = |a: f64| {
+        let variance = a * libm::pow(8.0, 1.5);
+        let below =
+            |bound: f64| normal_below((libm::log(bound) - 0.5 * variance) / libm::sqrt(variance));
+        0.5 * (below(1.25) + 1.0 - below(0.8))
+    };
+    let [first, second, third] = kept(Correction::PpoClip).try_into().unwrap();
+    near(first.unwrap(), share(0.01), 0.03);
+    near(second.unwrap(), share(0.0001), 0.01);
+    assert_eq!(third, None);
+    assert_eq!(kept(Correction::None)[0], Some(1.0));
+    // What is weighed and not clipped is kept.
+    near(kept(Correction::Decoupled)[0].unwrap(), 1.0, 1e-12);
 }

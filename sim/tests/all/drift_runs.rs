@@ -1,7 +1,7 @@
 //! Runs with `[world.drift]`: what they predict, and what they leave alone.
 
 use headway_shared::metrics::METRICS;
-use headway_sim::drift::{self, Growth};
+use headway_sim::drift;
 use headway_sim::kernel::math::normal_quantile;
 use headway_sim::report::number;
 use headway_sim::run::{RunOptions, RunResult, simulate};
@@ -223,7 +223,7 @@ fn what_is_wrong_with_drift_is_said_where_it_is_written() {
     assert!(shares.contains("more than 1 together"), "{shares}");
     let unnamed = drift(&format!("{rest}calibrated_from = \"\""));
     assert!(unnamed.contains("`calibrated_from` says nothing"), "{unnamed}");
-    let lone = drift(&format!("{rest}growth_staleness = 2"));
+    let lone = drift(&format!("{rest}gradient_kept = 0.9"));
     assert!(lone.contains("and `growth` is 0"), "{lone}");
     let wide = drift(&format!("{rest}step_spread = 4"));
     assert!(wide.contains("`step_spread` must be between 0 and 3"), "{wide}");
@@ -285,30 +285,88 @@ fn runs_differ_more_where_neighbouring_steps_are_alike() {
     assert!((4.0..9.0).contains(&(alike / none)), "{none} and {alike}");
 }
 
+/// Rewards grow so slowly that nothing shows but what is clipped. With p = 2 steps that are worth w move the
+/// policy w² as far.
+#[test]
+fn a_policy_whose_gradient_is_clipped_moves_less() {
+    let at = |more: &[&str]| {
+        let set = [
+            "policy_training.correction=ppo_clip",
+            "correction_low=0.8",
+            "correction_high=1.25",
+            "world.judge.positive_share=0.5",
+            "world.drift.sigma0=0",
+            "world.drift.a=0.01",
+            "world.drift.p=2",
+            "world.drift.tail=0",
+            "world.drift.sampled_tokens=100",
+            "max_head_off_policyness=4",
+            "scenario.steps=300",
+        ];
+        run(&load(SLOTS, &[&set[..], more].concat()))
+    };
+    let growth = "world.drift.growth=0.0001";
+    let (plain, none) = (at(&[]), at(&["world.drift.growth=0"]));
+    assert_eq!(plain.summary, none.summary, "0 is as if the key were not there");
+    let square = |result: &RunResult| get(result, "learner_rollout_log_square");
+    let clipped = at(&[growth]);
+    assert!(get(&clipped, "clipped_fraction") > 0.05);
+    // Half of what is beyond a bound has an advantage of the other sign.
+    let kept = 1.0 - get(&clipped, "clipped_fraction");
+    near(square(&clipped) / square(&plain), kept * kept, 0.06);
+    // What the fitted run had clipped as well is no loss.
+    let alike = at(&[growth, &format!("world.drift.gradient_kept={kept}")]);
+    assert!(square(&alike) / square(&clipped) > 1.1);
+    // A band that nothing leaves.
+    let wide = at(&[growth, "correction_low=0.001", "correction_high=1000"]);
+    near(square(&wide) / square(&plain), 1.0, 0.001);
+    let unclipped = at(&[growth, "policy_training.correction=none"]);
+    near(square(&unclipped) / square(&plain), 1.0, 0.001);
+    assert_eq!(clipped.digest, plain.digest, "drift decides nothing");
+}
+
 /// Training comes to rest at step 300 of the fitted run.
 #[test]
-fn a_policy_that_learns_from_older_samples_comes_to_rest_later() {
+fn a_policy_that_keeps_twice_the_gradient_comes_to_rest_in_half_the_steps() {
     let moved = |more: &[&str]| {
         let set = [
+            "policy_training.correction=decoupled",
             "world.drift.sigma0=0",
             "world.drift.a=0.005",
             "world.drift.p=1",
             "world.drift.windows=[{ from_step = 300, a = 0.0 }]",
             "max_head_off_policyness=4",
-            "scenario.steps=600",
+            "scenario.steps=400",
+            "world.drift.growth=0.0001",
         ];
-        run(&load(SLOTS, &[&set[..], more].concat()))
+        get(&run(&load(SLOTS, &[&set[..], more].concat())), "learner_rollout_log_square")
     };
-    let (plain, none) = (moved(&[]), moved(&["world.drift.growth=0"]));
-    assert_eq!(plain.summary, none.summary, "0 is as if the key were not there");
-    // What stands still after 300 of 600 steps, and was as old all the time.
-    let square = |result: &RunResult| get(result, "learner_rollout_log_square");
-    let staleness = get(&plain, "staleness_head_mean");
-    let slower = moved(&["world.drift.growth=0.1", "world.drift.growth_staleness=0"]);
-    let pace = Growth { per_step: 0.1, staleness: 0.0 }.pace(staleness);
-    assert!((0.5..0.9).contains(&pace), "{pace}");
-    near(square(&slower) / square(&plain), 1.0 / pace, 0.05 / pace);
-    assert_eq!(slower.digest, plain.digest, "drift decides nothing");
+    // Twice as fast it rests after 150 of 400 steps; meanwhile versions are twice as far apart.
+    near(moved(&["world.drift.gradient_kept=0.5"]) / moved(&[]), 1.0, 0.05);
+    let none = moved(&["world.drift.windows=[]"]);
+    near(moved(&[]) / none, 300.0 / 400.0, 0.03);
+}
+
+#[test]
+fn tokens_of_good_samples_are_clipped_more_where_the_reward_grows() {
+    let clipped = |growth: &str| {
+        let set = [
+            "policy_training.correction=ppo_clip",
+            "correction_low=0.8",
+            "correction_high=1.25",
+            "world.clients.output_tokens={ kind = 'constant', value = 2 }",
+            "world.judge.positive_share=0.5",
+            "world.drift.sigma0=0",
+            "world.drift.a=0.002",
+            "world.drift.p=1.5",
+            "max_head_off_policyness=8",
+            "scenario.steps=1000",
+            growth,
+        ];
+        get(&run(&load(SLOTS, &set)), "clipped_fraction")
+    };
+    let (none, some) = (clipped("world.drift.growth=0"), clipped("world.drift.growth=0.06"));
+    assert!(some > 1.2 * none, "{some} and {none}");
 }
 
 /// A shipped scenario at this bound.

@@ -26,8 +26,8 @@ fn live_runs_are_predicted_as_the_page_says() {
         ("staleness_part_output_queue", 24),
         ("refused_stale_share", 24),
         ("refused_503_share", 24),
-        ("learner_rollout_step_p99", 17),
-        ("train_rollout_logprob_abs_diff", 20),
+        ("learner_rollout_step_p99", 19),
+        ("train_rollout_logprob_abs_diff", 23),
     ];
     for (metric, inside) in goals {
         assert_eq!(within(metric), (24, inside), "{metric}");

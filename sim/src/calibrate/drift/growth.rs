@@ -1,7 +1,5 @@
 //! How fast the policy learned.
 
-use std::collections::BTreeMap;
-
 use headway_shared::source::Reported;
 
 use crate::calibrate::fit::Parameter;
@@ -15,13 +13,11 @@ const NEWTON_STEPS: u32 = 50;
 /// Log-odds beyond these are certainty.
 const MOST_LOG_ODDS: f64 = 30.0;
 
-/// What `world.drift.growth` and `growth_staleness` say.
+/// What `world.drift.growth` says.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Growth {
     /// How much the log-odds of the mean reward grew per train step.
     pub(super) per_step: Parameter,
-    /// How old the trained tokens were, mean over all, in versions.
-    pub(super) staleness: f64,
     /// Train steps.
     pub(super) steps: usize,
 }
@@ -45,26 +41,12 @@ pub(super) fn growth(reported: &[Reported]) -> Option<Growth> {
     let without = (0..BLOCKS)
         .filter_map(|block| slope(&[&rows[..cut(block)], &rows[cut(block + 1)..]].concat()));
     let per_step = jackknife::interval(value, without);
-    let staleness = staleness(reported)?;
-    (per_step.low > 0.0).then_some(Growth { per_step, staleness, steps: rows.len() })
+    (per_step.low > 0.0).then_some(Growth { per_step, steps: rows.len() })
 }
 
 fn rewards(reported: &[Reported]) -> Vec<Row> {
     let of_step = |row: &&Reported| row.name == "reward_mean" && row.staleness.is_none();
     reported.iter().filter(of_step).map(|row| (row.step.0 as f64, row.value)).collect()
-}
-
-/// Of all tokens that were trained.
-fn staleness(reported: &[Reported]) -> Option<f64> {
-    let mut tokens: BTreeMap<u32, f64> = BTreeMap::new();
-    for row in reported.iter().filter(|row| row.name == "learner_rollout_tokens") {
-        if let Some(age) = row.staleness {
-            *tokens.entry(age).or_default() += row.value;
-        }
-    }
-    let all = tokens.values().fold(0.0, |sum, count| sum + count);
-    let weighted = tokens.iter().fold(0.0, |sum, (&age, count)| sum + f64::from(age) * count);
-    (all > 0.0).then(|| weighted / all)
 }
 
 /// The slope of the log-odds, by Newton's method from a constant; `None`: there is no best one, as
@@ -109,24 +91,20 @@ mod tests {
     use super::*;
     use crate::kernel::random::{Component, Key};
 
-    fn row(step: u64, name: &str, staleness: Option<u32>, value: f64) -> Reported {
-        Reported { step: StepId(step), name: name.to_owned(), staleness, value }
+    fn row(step: u64, value: f64) -> Reported {
+        Reported { step: StepId(step), name: "reward_mean".to_owned(), staleness: None, value }
     }
 
-    /// Rewards of batches of 128 whose log-odds grow by `rate` a step, trained at ages 1 and 3.
+    /// Rewards of batches of 128 whose log-odds grow by `rate` a step.
     fn run(rate: f64, seed: u64) -> Vec<Reported> {
         let key = Key::new(seed, headway_shared::digest::Digest::new(), 0);
         let of = |step: u64| {
             let mut stream = key.stream(Component::Step, step);
             let share = 1.0 / (1.0 + libm::exp(3.0 - rate * step as f64));
             let good = (0..128).filter(|_| stream.chance(share)).count();
-            [
-                row(step, "reward_mean", None, good as f64 / 128.0),
-                row(step, "learner_rollout_tokens", Some(1), 100.0),
-                row(step, "learner_rollout_tokens", Some(3), 300.0),
-            ]
+            row(step, good as f64 / 128.0)
         };
-        (0..150).flat_map(of).collect()
+        (0..150).map(of).collect()
     }
 
     #[test]
@@ -135,7 +113,7 @@ mod tests {
         for seed in 0..200 {
             let found = growth(&run(0.05, seed)).unwrap();
             assert!((found.per_step.value - 0.05).abs() < 0.004, "{found:?}");
-            assert_eq!((found.staleness, found.steps), (2.5, 150));
+            assert_eq!(found.steps, 150);
             held += u32::from(found.per_step.holds(0.05));
         }
         assert!((165..=195).contains(&held), "{held} of 200");
@@ -144,11 +122,11 @@ mod tests {
     #[test]
     fn rewards_that_do_not_grow_or_are_no_shares_tell_none() {
         assert_eq!(growth(&run(0.0, 1)), None);
-        assert_eq!(growth(&run(0.05, 1)[..90]), None, "30 steps");
+        assert_eq!(growth(&run(0.05, 1)[..30]), None, "30 steps");
         let mut scores = run(0.05, 1);
         scores[0].value = -1.0;
         assert_eq!(growth(&scores), None);
-        let told = |step: u64| row(step, "reward_mean", None, f64::from(u8::from(step > 25)));
+        let told = |step: u64| row(step, f64::from(u8::from(step > 25)));
         assert_eq!(
             growth(&(0..50).map(told).collect::<Vec<_>>()),
             None,

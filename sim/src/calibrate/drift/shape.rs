@@ -26,7 +26,7 @@ struct Shown {
     root: f64,
     /// The mean size of the log-ratio, beside that.
     abs: f64,
-    /// The logarithm of the 99th percentile, beside that.
+    /// How far the logarithm of the 99th percentile is above the mean, beside that.
     p99: f64,
 }
 
@@ -35,8 +35,11 @@ struct Shown {
 type Draws = Vec<Vec<(f64, f64)>>;
 
 /// The population of tokens whose log-ratios have the shape that was measured: by least squares to
-/// `E|x| / rms` and `log p99 / rms` at every distance above 0, each the median over steps. `None`:
-/// nothing moved.
+/// `E|x| / rms` and `(log p99 - mean) / rms` at every distance above 0, each the median over steps.
+/// `None`: nothing moved.
+///
+/// The mean is taken off, for it has either sign: tokens that are trained come from the older policy, which
+/// had them more likely than the newer one; those of a lag probe come from a policy near the newer one.
 ///
 /// In the medians a step counts as much as its root mean square: where training has come to rest, a
 /// few tokens still move and the shape is another, and such steps show in no figure. What a
@@ -87,7 +90,7 @@ fn measured(readings: &[&Reading]) -> Shown {
     Shown {
         root: of(&root),
         abs: of(&|reading| reading.abs / root(reading)),
-        p99: of(&|reading| libm::log(reading.p99.max(1e-300)) / root(reading)),
+        p99: of(&|reading| (libm::log(reading.p99.max(1e-300)) - reading.mean) / root(reading)),
     }
 }
 
@@ -131,10 +134,12 @@ fn shown(scaled: &Draws, root: f64) -> Shown {
         let sum = |of: &dyn Fn(f64) -> f64| logs.iter().fold(0.0, |sum, &log| sum + of(log));
         let own = libm::sqrt(sum(&|log| log * log) / count as f64).max(1e-300);
         abs.push((sum(&f64::abs) / count as f64 / own, 1.0));
+        let total = sum(&|log| log);
         // By nearest rank, as the trainer reports it.
         let rank = (99 * count).div_ceil(100) - 1;
         let (_, &mut at, _) = logs.select_nth_unstable_by(rank, f64::total_cmp);
-        p99.push((at / own, 1.0));
+        let mean = total / count as f64;
+        p99.push(((at - mean) / own, 1.0));
     }
     let middle = |values| median(values).unwrap_or(0.0);
     Shown { root, abs: middle(abs), p99: middle(p99) }
@@ -157,8 +162,9 @@ mod tests {
     use super::*;
     use crate::calibrate::fit::ProbePoint;
 
-    /// What steps of a population report at five distances.
-    fn readings(tokens: Tokens) -> Vec<Reading> {
+    /// What steps of a population report at five distances: tokens of the older policy, or with
+    /// `newer` those of the newer one.
+    fn readings(tokens: Tokens, newer: bool) -> Vec<Reading> {
         let key = Key::new(3, Digest::of(b"another"), 0);
         let mut out = Vec::new();
         for step in 0..40_u32 {
@@ -170,7 +176,8 @@ mod tests {
                         let surprise = tokens.entropy * stream.exponential();
                         let scale = tokens.raw_scale(-libm::expm1(-surprise)) / tokens.norm();
                         let deviation = scale * root;
-                        deviation * stream.normal() - 0.5 * deviation * deviation
+                        let half = if newer { 0.5 } else { -0.5 };
+                        deviation * stream.normal() + half * deviation * deviation
                     })
                     .collect();
                 logs.sort_by(f64::total_cmp);
@@ -179,7 +186,8 @@ mod tests {
                 };
                 let log_square = mean(&|log| log * log);
                 let point = ProbePoint { step, k, log_square, tokens: 200.0 };
-                out.push(Reading { point, abs: mean(&f64::abs), p99: libm::exp(logs[197]) });
+                let (abs, p99) = (mean(&f64::abs), libm::exp(logs[197]));
+                out.push(Reading { point, abs, p99, mean: mean(&|log| log) });
             }
         }
         out
@@ -188,21 +196,24 @@ mod tests {
     #[test]
     fn the_shape_of_what_was_measured_is_found() {
         let truth = Tokens { entropy: 0.4, tail: 1.0 };
-        let found = tokens(&readings(truth)).unwrap();
-        assert_eq!(found.tail, 1.0);
-        assert!((found.kurtosis() / truth.kurtosis() - 1.0).abs() < 0.15, "{found:?}");
+        for newer in [false, true] {
+            let found = tokens(&readings(truth, newer)).unwrap();
+            assert_eq!(found.tail, 1.0);
+            let ratio = found.kurtosis() / truth.kurtosis();
+            assert!((ratio - 1.0).abs() < 0.15, "{newer}: {found:?}");
+        }
     }
 
     #[test]
     fn tokens_that_are_all_alike_have_the_kurtosis_of_a_normal_law() {
-        let found = tokens(&readings(Tokens { entropy: 0.5, tail: 0.0 })).unwrap();
+        let found = tokens(&readings(Tokens { entropy: 0.5, tail: 0.0 }, true)).unwrap();
         assert!(found.kurtosis() < 3.6, "{found:?}");
         assert_eq!(tokens(&[]), None);
     }
 
     #[test]
     fn a_heavy_tail_is_told_from_a_light_one() {
-        let found = tokens(&readings(Tokens { entropy: 0.1, tail: 2.0 })).unwrap();
+        let found = tokens(&readings(Tokens { entropy: 0.1, tail: 2.0 }, false)).unwrap();
         assert_eq!(found.tail, 2.0, "{found:?}");
     }
 }
