@@ -1,5 +1,10 @@
 //! The tokenizer and chat template of a Hugging Face checkpoint.
 
+mod bytes;
+mod decode;
+mod encode;
+mod words;
+
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -8,6 +13,9 @@ use minijinja::value::{Kwargs, Serde};
 use minijinja::{Environment, Error, ErrorKind, context};
 use serde_json::Value;
 use tokenizers::Tokenizer as Model;
+
+use decode::Decoder;
+use encode::Encoder;
 
 use super::tools::{CALL, CALL_END, Entry, NoTools, Trial, indented_json, python_json};
 use super::{Message, PromptError, Tokenizer};
@@ -28,6 +36,8 @@ pub struct TokenizerError {
 #[derive(Debug)]
 pub struct HuggingFace {
     model: Model,
+    encoder: Option<Encoder>,
+    decoder: Option<Decoder>,
     templates: Environment<'static>,
     end: u32,
     begin_text: String,
@@ -79,7 +89,9 @@ impl HuggingFace {
         let begin_text = token(&config, "bos_token").unwrap_or_default();
         let end_text = end_text.unwrap_or_default();
         let takes_tools = Err(NoTools::NotRendered);
-        let mut made = Self { model, templates, end, begin_text, end_text, takes_tools };
+        let (encoder, decoder) = (Encoder::of(&model), Decoder::of(&model));
+        let mut made =
+            Self { model, encoder, decoder, templates, end, begin_text, end_text, takes_tools };
         made.takes_tools = made.try_tools();
         Ok(made)
     }
@@ -114,6 +126,10 @@ impl HuggingFace {
     }
 
     fn ids(&self, text: &str) -> Result<Vec<u32>, String> {
+        let known = self.encoder.as_ref().and_then(|encoder| encoder.ids(&self.model, text));
+        if let Some(ids) = known {
+            return Ok(ids);
+        }
         let encoding = self.model.encode_fast(text, false).map_err(|error| error.to_string())?;
         Ok(encoding.get_ids().to_vec())
     }
@@ -181,7 +197,8 @@ impl Tokenizer for HuggingFace {
     }
 
     fn decode(&self, ids: &[u32]) -> String {
-        self.model.decode(ids, true).unwrap_or_default()
+        let known = self.decoder.as_ref().and_then(|decoder| decoder.text(ids));
+        known.unwrap_or_else(|| self.model.decode(ids, true).unwrap_or_default())
     }
 
     fn end_of_turn(&self) -> u32 {
