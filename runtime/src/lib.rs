@@ -29,6 +29,7 @@ pub mod engine;
 pub mod environment;
 pub mod gateway;
 mod http;
+mod json;
 pub mod judge;
 pub mod log;
 #[cfg(feature = "torch")]

@@ -4,6 +4,7 @@ mod hugging_face;
 mod symbols;
 mod tools;
 
+use serde::Serialize;
 use serde_json::Value;
 
 pub use hugging_face::{HuggingFace, TokenizerError};
@@ -11,7 +12,7 @@ pub use symbols::Symbols;
 pub use tools::{CALL, CALL_END, Entry, NoTools, ToolCall};
 
 /// One message of a conversation.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Message {
     /// `system`, `user`, `assistant` or `tool`.
     pub role: String,

@@ -41,17 +41,27 @@ impl Reader {
     /// What a token adds.
     pub(super) fn push(&mut self, id: u32, tokenizer: &dyn Tokenizer) -> Vec<Piece> {
         let text = self.text.push(id, tokenizer);
-        self.read(&text)
+        self.read(text)
+    }
+
+    /// What several tokens add.
+    pub(super) fn push_all(
+        &mut self,
+        ids: impl Iterator<Item = u32>,
+        tokenizer: &dyn Tokenizer,
+    ) -> Vec<Piece> {
+        let text = self.text.push_all(ids, tokenizer);
+        self.read(text)
     }
 
     /// What was held back, once no token follows.
     pub(super) fn finish(&mut self, tokenizer: &dyn Tokenizer) -> Vec<Piece> {
         let text = self.text.finish(tokenizer);
-        let mut pieces = self.read(&text);
+        let mut pieces = self.read(text);
         let rest = std::mem::take(&mut self.held);
         // Behind a call, the end of a line says nothing.
         if self.calls == 0 || !rest.trim().is_empty() {
-            pieces.extend(text_of(&rest));
+            pieces.extend(text_of(rest));
         }
         pieces
     }
@@ -66,18 +76,18 @@ impl Reader {
         self.calls
     }
 
-    fn read(&mut self, text: &str) -> Vec<Piece> {
+    fn read(&mut self, text: String) -> Vec<Piece> {
         if self.tools.is_empty() {
             return text_of(text).into_iter().collect();
         }
-        self.held.push_str(text);
+        self.held.push_str(&text);
         let mut pieces = Vec::new();
         while let Some(at) = self.held.find(CALL) {
             let body = at + CALL.len();
             let Some(length) = self.held[body..].find(CALL_END) else {
                 let said = self.held[..at].strip_suffix(BREAK).unwrap_or(&self.held[..at]).len();
                 let rest = self.held.split_off(said);
-                pieces.extend(text_of(&std::mem::replace(&mut self.held, rest)));
+                pieces.extend(text_of(std::mem::replace(&mut self.held, rest)));
                 return pieces;
             };
             let end = body + length + CALL_END.len();
@@ -86,13 +96,13 @@ impl Reader {
                 Some(_) => self.held[..at].strip_suffix(BREAK).unwrap_or(&self.held[..at]),
                 None => &self.held[..end],
             };
-            pieces.extend(text_of(said));
+            pieces.extend(text_of(said.to_owned()));
             self.calls += usize::from(call.is_some());
             pieces.extend(call.map(Piece::Call));
             self.held.drain(..end);
         }
         let rest = self.held.split_off(self.sure());
-        pieces.extend(text_of(&std::mem::replace(&mut self.held, rest)));
+        pieces.extend(text_of(std::mem::replace(&mut self.held, rest)));
         pieces
     }
 
@@ -120,11 +130,11 @@ impl Reader {
     }
 }
 
-fn text_of(text: &str) -> Option<Piece> {
-    (!text.is_empty()).then(|| Piece::Text(text.to_owned()))
+fn text_of(text: String) -> Option<Piece> {
+    (!text.is_empty()).then_some(Piece::Text(text))
 }
 
-/// The text and the calls of a whole answer.
+/// The text and the calls of pieces.
 pub(super) fn split(pieces: Vec<Piece>) -> (String, Vec<ToolCall>) {
     let (mut text, mut calls) = (String::new(), Vec::new());
     for piece in pieces {

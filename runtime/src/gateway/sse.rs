@@ -6,6 +6,7 @@ use axum::body::{Body, Bytes};
 use axum::http::{HeaderValue, header};
 use axum::response::Response;
 use futures_core::Stream;
+use serde::Serialize;
 use serde_json::Value;
 
 /// A response that is a stream of events.
@@ -20,8 +21,12 @@ pub(super) fn respond(
 }
 
 /// An event without a name.
-pub(super) fn data(value: &Value) -> Bytes {
-    Bytes::from(format!("data: {value}\n\n"))
+pub(super) fn data(value: &impl Serialize) -> Bytes {
+    let mut bytes = b"data: ".to_vec();
+    // What has texts for keys can be written.
+    let _ = serde_json::to_writer(&mut bytes, value);
+    bytes.extend_from_slice(b"\n\n");
+    Bytes::from(bytes)
 }
 
 /// An event with a name.

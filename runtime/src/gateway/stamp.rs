@@ -1,7 +1,7 @@
 //! What an answer says of the policies that generated it, and of the sample it became.
 
 use axum::http::{HeaderMap, HeaderValue};
-use headway_shared::input::Segments;
+use headway_shared::input::{Segment, Segments};
 use serde_json::{Value, json};
 
 use crate::driver::Answer;
@@ -30,9 +30,12 @@ pub(super) fn put_first_version(headers: &mut HeaderMap, token: Token) {
 }
 
 pub(super) fn versions(tokens: &[Token]) -> Value {
-    let pair = |segment: &headway_shared::input::Segment| {
-        json!([segment.version.number(), segment.tokens])
-    };
+    json!(pairs(tokens))
+}
+
+/// Versions, each with the number of its tokens.
+pub(super) fn pairs(tokens: &[Token]) -> Vec<(u32, u32)> {
+    let pair = |segment: &Segment| (segment.version.number(), segment.tokens);
     segments(tokens).iter().map(pair).collect()
 }
 

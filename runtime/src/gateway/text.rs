@@ -30,13 +30,29 @@ impl TextStream {
             return String::new();
         }
         self.pending.clear();
-        self.add(&text)
+        self.add(text)
+    }
+
+    /// The text that several tokens add: the same at once, where no text can end it between them.
+    pub(super) fn push_all(
+        &mut self,
+        ids: impl Iterator<Item = u32>,
+        tokenizer: &dyn Tokenizer,
+    ) -> String {
+        if !self.stops.is_empty() {
+            return ids.map(|id| self.push(id, tokenizer)).collect();
+        }
+        self.pending.extend(ids);
+        match self.pending.pop() {
+            Some(last) => self.push(last, tokenizer),
+            None => String::new(),
+        }
     }
 
     /// What was held back, once no token follows.
     pub(super) fn finish(&mut self, tokenizer: &dyn Tokenizer) -> String {
         let rest = tokenizer.decode(&std::mem::take(&mut self.pending));
-        let mut text = self.add(&rest);
+        let mut text = self.add(rest);
         text.push_str(&std::mem::take(&mut self.held));
         text
     }
@@ -46,11 +62,14 @@ impl TextStream {
         self.stopped.as_deref()
     }
 
-    fn add(&mut self, text: &str) -> String {
+    fn add(&mut self, text: String) -> String {
         if self.stopped.is_some() {
             return String::new();
         }
-        self.held.push_str(text);
+        if self.stops.is_empty() {
+            return text;
+        }
+        self.held.push_str(&text);
         let held = &self.held;
         let found = self.stops.iter().filter_map(|stop| Some((held.find(stop)?, stop)));
         if let Some((at, stop)) = found.min() {
@@ -84,6 +103,26 @@ mod tests {
         pieces.push(stream.finish(&Bytes));
         let whole = pieces.concat();
         (pieces, whole)
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn tokens_give_the_same_text_one_by_one_and_at_once(
+            ids in proptest::collection::vec(0..300_u32, 0..40),
+            text in "[a-e✓é]{0,12}",
+            stops in proptest::collection::vec("[a-e]{1,3}", 0..3),
+            cut in 0..60_usize,
+        ) {
+            let ids: Vec<u32> = ids.into_iter().chain(Bytes.encode(&text)).collect();
+            let (mut one, mut all) = (TextStream::new(&stops), TextStream::new(&stops));
+            let mut said: String = ids.iter().map(|&id| one.push(id, &Bytes)).collect();
+            said.push_str(&one.finish(&Bytes));
+            let (before, behind) = ids.split_at(cut.min(ids.len()));
+            let parts = [before, behind].map(|part| all.push_all(part.iter().copied(), &Bytes));
+            let at_once = parts.concat() + &all.finish(&Bytes);
+            proptest::prop_assert_eq!(at_once, said);
+            proptest::prop_assert_eq!(all.stopped(), one.stopped());
+        }
     }
 
     #[test]

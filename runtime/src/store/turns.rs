@@ -3,23 +3,24 @@
 use std::sync::Arc;
 
 use headway_shared::id::SampleId;
-use rusqlite::{Connection, Result, Transaction, params};
+use rusqlite::{Connection, Result, params};
 
 use super::StoreError;
 use super::read::tokens_of;
 use super::rows::Row;
-use super::write::{json_of, messages, number, run, token_columns};
+use super::write::{Statements, json_of, messages, number, run, token_columns};
+use crate::json;
 use crate::trajectory::Part;
 
 /// The row of a turn stays; that of its sample says what its judge sees: the last turn.
-pub(super) fn write(transaction: &Transaction<'_>, row: &Row) -> Result<()> {
+pub(super) fn write(statements: &Statements<'_>, row: &Row) -> Result<()> {
     match row {
         Row::Turn { sample, turn, request, seq, question, part, finish } => {
             let [ids, logprobs, segments] = token_columns(&part.tokens)?;
             let finish = json_of(finish)?;
             let finish = finish.trim_matches('"');
             run(
-                transaction,
+                statements,
                 "INSERT INTO turns VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, NULL)",
                 params![
                     number(sample.0),
@@ -27,7 +28,7 @@ pub(super) fn write(transaction: &Transaction<'_>, row: &Row) -> Result<()> {
                     part.sequence,
                     number(request.0),
                     number(*seq),
-                    json_of(&*part.prompt)?,
+                    json::ids(part.prompt.iter().copied()),
                     ids,
                     logprobs,
                     segments,
@@ -36,13 +37,13 @@ pub(super) fn write(transaction: &Transaction<'_>, row: &Row) -> Result<()> {
                 ],
             )?;
             run(
-                transaction,
+                statements,
                 "UPDATE samples SET request = ?2, messages = ?3, metadata = ?4, finish = ?5, \
                  response = ?6, next_state = NULL WHERE id = ?1",
                 params![
                     number(sample.0),
                     number(request.0),
-                    messages(question),
+                    messages(question)?,
                     json_of(&question.metadata)?,
                     finish,
                     &*part.response
@@ -51,10 +52,10 @@ pub(super) fn write(transaction: &Transaction<'_>, row: &Row) -> Result<()> {
         }
         Row::NextState { sample, turn, text } => {
             let sql = "UPDATE samples SET next_state = ?2 WHERE id = ?1";
-            run(transaction, sql, params![number(sample.0), &**text])?;
+            run(statements, sql, params![number(sample.0), &**text])?;
             let Some(turn) = turn else { return Ok(()) };
             let sql = "UPDATE turns SET next_state = ?3 WHERE sample = ?1 AND turn = ?2";
-            run(transaction, sql, params![number(sample.0), number(*turn as u64), &**text])
+            run(statements, sql, params![number(sample.0), number(*turn as u64), &**text])
         }
         _ => Ok(()),
     }

@@ -2,11 +2,14 @@
 
 use std::time::Duration;
 
-use reqwest::{Client, RequestBuilder, Response};
+use reqwest::header::{CONTENT_TYPE, HeaderValue};
+use reqwest::{Client, RequestBuilder, Response, Url};
+use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::engine::Generate;
 use crate::http;
+use crate::json;
 use crate::secret::Secret;
 
 /// How long a call that changes little may take.
@@ -39,6 +42,8 @@ pub(in crate::engine) struct Calls {
     /// The path of turns: what a server says of one can hold the prompt, which nobody may read in a
     /// log.
     turns: &'static str,
+    /// Where turns are asked for, read once; none: what is wrong with it, a call says.
+    turns_url: Option<Url>,
 }
 
 impl Calls {
@@ -48,7 +53,9 @@ impl Calls {
         turns: &'static str,
     ) -> Result<Self, reqwest::Error> {
         let client = http::client().connect_timeout(SHORT).build()?;
-        Ok(Self { client, url: url.trim_end_matches('/').to_owned(), key, turns })
+        let url = url.trim_end_matches('/').to_owned();
+        let turns_url = Url::parse(&format!("{url}{turns}")).ok();
+        Ok(Self { client, url, key, turns, turns_url })
     }
 
     pub(in crate::engine) fn url(&self) -> &str {
@@ -73,8 +80,40 @@ impl Calls {
             Some(body) => self.client.post(url).json(body),
             None => self.client.get(url),
         };
-        let request = within.into_iter().fold(self.with_key(request), RequestBuilder::timeout);
-        let response = request.send().await;
+        self.sent(path, within.into_iter().fold(request, RequestBuilder::timeout)).await
+    }
+
+    /// Begins a turn: `ids` names the ids that it begins or goes on after, and `rest` is the rest of what
+    /// is asked.
+    pub(in crate::engine) async fn turn(
+        &self,
+        ids: &str,
+        generate: &Generate,
+        rest: &impl Serialize,
+    ) -> Result<Response, CallError> {
+        let resumed = generate.resume.iter().map(|token| token.id);
+        let mut body = format!("{{\"{ids}\":").into_bytes();
+        json::put_ids(&mut body, generate.prompt.iter().copied().chain(resumed));
+        let opens = body.len();
+        let what = "the turn cannot be written as JSON";
+        serde_json::to_writer(&mut body, rest)
+            .map_err(|_| CallError::Garbage { path: self.turns, what })?;
+        // The brace that opens the rest.
+        body[opens] = b',';
+        let request = match &self.turns_url {
+            Some(url) => self.client.post(url.clone()),
+            None => self.client.post(format!("{}{}", self.url, self.turns)),
+        };
+        let kind = HeaderValue::from_static("application/json");
+        self.sent(self.turns, request.header(CONTENT_TYPE, kind).body(body)).await
+    }
+
+    async fn sent(
+        &self,
+        path: &'static str,
+        request: RequestBuilder,
+    ) -> Result<Response, CallError> {
+        let response = self.with_key(request).send().await;
         let response = response.map_err(|error| CallError::Unreachable { path, error })?;
         if response.status().is_success() {
             return Ok(response);
@@ -110,12 +149,6 @@ impl Calls {
         let label = answer["weight_version"].as_str();
         label.map(str::to_owned).ok_or(CallError::Garbage { path, what })
     }
-}
-
-/// The ids that a turn begins or goes on after.
-pub(in crate::engine) fn ids(generate: &Generate) -> Vec<u32> {
-    let resumed = generate.resume.iter().map(|token| token.id);
-    generate.prompt.iter().copied().chain(resumed).collect()
 }
 
 /// What all servers call alike: how a turn is sampled, and where it ends.

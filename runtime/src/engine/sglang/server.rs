@@ -6,6 +6,7 @@ use headway_shared::action::InFlight;
 use headway_shared::config::KvOnSync;
 use headway_shared::version::DeployVersion;
 use reqwest::Response;
+use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::chunk::Reader;
@@ -38,6 +39,15 @@ impl From<Sync> for Pause {
             (InFlight::Frozen | InFlight::Running, KvOnSync::Keep) => Self::InPlace,
         }
     }
+}
+
+/// What is asked of it for a turn, beside its ids.
+#[derive(Serialize)]
+struct Turn<'t> {
+    rid: &'t str,
+    sampling_params: Value,
+    return_logprob: bool,
+    stream: bool,
 }
 
 /// A server.
@@ -116,14 +126,8 @@ impl Protocol for Server {
         // SGLang's seeds have 31 bits to spare on every backend.
         let seed = generate.sampling.seed;
         sampling["sampling_seed"] = json!((seed ^ seed >> 32) & 0x7fff_ffff);
-        let body = json!({
-            "rid": rid,
-            "input_ids": calls::ids(generate),
-            "sampling_params": sampling,
-            "return_logprob": true,
-            "stream": true,
-        });
-        self.0.send(GENERATE, Some(&body), None).await
+        let body = Turn { rid, sampling_params: sampling, return_logprob: true, stream: true };
+        self.0.turn("input_ids", generate, &body).await
     }
 
     fn reader(&self, _: Standing) -> Reader {

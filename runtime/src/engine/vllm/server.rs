@@ -6,6 +6,7 @@ use headway_shared::action::InFlight;
 use headway_shared::config::KvOnSync;
 use headway_shared::version::DeployVersion;
 use reqwest::Response;
+use serde::Serialize;
 use serde_json::{Value, json};
 use tokio::sync::Mutex;
 
@@ -25,6 +26,14 @@ const LABEL: &str = "/weight_info";
 const LOADING: &str = "headway-loading";
 /// How log-probabilities must be: those of the distribution that was sampled from.
 const MODE: &str = "processed_logprobs";
+
+/// What is asked of it for a turn, beside its ids.
+#[derive(Serialize)]
+struct Turn<'t> {
+    request_id: &'t str,
+    sampling_params: Value,
+    stream: bool,
+}
 
 /// A server.
 #[derive(Clone, Debug)]
@@ -130,13 +139,8 @@ impl Protocol for Server {
         // A turn that goes on must not draw again what it drew at its beginning.
         let seed = generate.sampling.seed.wrapping_add(generate.resume.len() as u64);
         sampling["seed"] = json!(seed & (u64::MAX >> 1));
-        let body = json!({
-            "request_id": rid,
-            "token_ids": calls::ids(generate),
-            "sampling_params": sampling,
-            "stream": true,
-        });
-        self.calls.send(GENERATE, Some(&body), None).await
+        let body = Turn { request_id: rid, sampling_params: sampling, stream: true };
+        self.calls.turn("token_ids", generate, &body).await
     }
 
     fn reader(&self, standing: Standing) -> Reader {

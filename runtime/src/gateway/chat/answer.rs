@@ -4,7 +4,8 @@ use axum::Json;
 use axum::response::{IntoResponse, Response};
 use headway_shared::id::RequestId;
 use headway_shared::input::Finish;
-use serde_json::{Map, Value, json};
+use serde::Serialize;
+use serde_json::{Value, json};
 
 use super::super::Gate;
 use super::super::ask::Asked;
@@ -16,6 +17,36 @@ use crate::driver::Answer;
 use crate::engine::Token;
 use crate::tokenizer::Tokenizer;
 
+/// A whole answer, as its clients read it.
+#[derive(Serialize)]
+struct Completion<'a> {
+    #[serde(flatten)]
+    head: Head<'a>,
+    choices: Vec<Said>,
+    usage: Usage,
+    policy_versions: Vec<Vec<(u32, u32)>>,
+    sample_id: Option<u64>,
+}
+
+#[derive(Serialize)]
+struct Said {
+    index: usize,
+    message: Spoken,
+    finish_reason: &'static str,
+    logprobs: Value,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    token_ids: Option<Vec<u32>>,
+}
+
+#[derive(Serialize)]
+struct Spoken {
+    role: &'static str,
+    /// None of an answer that is calls alone, as official clients expect it.
+    content: Option<String>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    tool_calls: Vec<Value>,
+}
+
 /// A whole answer.
 pub(super) fn respond(
     gate: &Gate,
@@ -24,38 +55,31 @@ pub(super) fn respond(
     answers: &[Answer],
 ) -> Response {
     let tokenizer = &*gate.tokenizer;
-    let mut choices = Vec::new();
-    let mut generated = 0;
-    for (index, answer) in answers.iter().enumerate() {
+    let said = |(index, answer): (usize, &Answer)| {
         let mut reader = reader(request, asked.id, index);
-        let mut pieces: Vec<_> =
-            answer.tokens.iter().flat_map(|token| reader.push(token.id, tokenizer)).collect();
+        let tokens = answer.tokens.iter().map(|token| token.id);
+        let mut pieces = reader.push_all(tokens, tokenizer);
         pieces.extend(reader.finish(tokenizer));
         let (content, calls) = split(pieces);
-        generated += answer.tokens.len();
-        let mut message = json!({"role": "assistant", "content": content});
-        if !calls.is_empty() {
-            message["tool_calls"] = calls.iter().map(told).collect();
-            // As official clients expect it of an answer that is calls alone.
-            message["content"] = Some(content).filter(|text| !text.is_empty()).into();
+        let content = Some(content).filter(|text| calls.is_empty() || !text.is_empty());
+        let tool_calls = calls.iter().map(told).collect();
+        Said {
+            index,
+            message: Spoken { role: "assistant", content, tool_calls },
+            finish_reason: finish_reason(answer.finish, calls.len()),
+            logprobs: logprobs(request, &answer.tokens, tokenizer),
+            token_ids: request.token_ids.then(|| ids(&answer.tokens)),
         }
-        let mut choice = json!({
-            "index": index,
-            "message": message,
-            "finish_reason": finish_reason(answer.finish, calls.len()),
-            "logprobs": logprobs(request, &answer.tokens, tokenizer),
-        });
-        extend(&mut choice, extras(request, &answer.tokens));
-        choices.push(choice);
-    }
-    let mut body = head(gate, "chat.completion", asked.id, &asked.session);
-    body.insert("choices".to_owned(), Value::Array(choices));
-    body.insert("usage".to_owned(), usage(asked.prompt, generated));
-    let versions = answers.iter().map(|answer| stamp::versions(&answer.tokens)).collect();
-    body.insert("policy_versions".to_owned(), versions);
-    let sample = answers.first().and_then(|answer| answer.sample);
-    body.insert("sample_id".to_owned(), json!(sample.map(|sample| sample.0)));
-    let mut response = Json(Value::Object(body)).into_response();
+    };
+    let generated = answers.iter().map(|answer| answer.tokens.len()).sum();
+    let body = Completion {
+        head: head(gate, "chat.completion", asked.id, &asked.session),
+        choices: answers.iter().enumerate().map(said).collect(),
+        usage: usage(asked.prompt, generated),
+        policy_versions: answers.iter().map(|answer| stamp::pairs(&answer.tokens)).collect(),
+        sample_id: answers.first().and_then(|answer| answer.sample).map(|sample| sample.0),
+    };
+    let mut response = Json(body).into_response();
     stamp::put(response.headers_mut(), answers);
     response
 }
@@ -67,26 +91,40 @@ pub(super) fn reader(request: &ChatRequest, id: RequestId, index: usize) -> Read
 }
 
 /// What every object of an answer begins with.
-pub(super) fn head(gate: &Gate, object: &str, id: RequestId, session: &str) -> Map<String, Value> {
-    let value = json!({
-        "id": format!("chatcmpl-{}", id.0),
-        "object": object,
-        "created": wall_millis() / 1000,
-        "model": gate.options.model,
-        "session_id": session,
-    });
-    match value {
-        Value::Object(map) => map,
-        _ => Map::new(),
+#[derive(Serialize)]
+pub(super) struct Head<'a> {
+    id: String,
+    object: &'static str,
+    created: i64,
+    model: &'a str,
+    session_id: &'a str,
+}
+
+pub(super) fn head<'a>(
+    gate: &'a Gate,
+    object: &'static str,
+    id: RequestId,
+    session: &'a str,
+) -> Head<'a> {
+    Head {
+        id: format!("chatcmpl-{}", id.0),
+        object,
+        created: wall_millis() / 1000,
+        model: &gate.options.model,
+        session_id: session,
     }
 }
 
-pub(super) fn usage(prompt: usize, generated: usize) -> Value {
-    json!({
-        "prompt_tokens": prompt,
-        "completion_tokens": generated,
-        "total_tokens": prompt + generated,
-    })
+/// Tokens of a request and its answers.
+#[derive(Serialize)]
+pub(super) struct Usage {
+    prompt_tokens: usize,
+    completion_tokens: usize,
+    total_tokens: usize,
+}
+
+pub(super) const fn usage(prompt: usize, generated: usize) -> Usage {
+    Usage { prompt_tokens: prompt, completion_tokens: generated, total_tokens: prompt + generated }
 }
 
 pub(super) const fn finish_reason(finish: Finish, calls: usize) -> &'static str {
@@ -120,8 +158,11 @@ pub(super) fn logprobs(
 
 /// Fields that are there only where they were asked for.
 pub(super) fn extras(request: &ChatRequest, tokens: &[Token]) -> Option<(&'static str, Value)> {
-    let ids: Vec<u32> = tokens.iter().map(|token| token.id).collect();
-    request.token_ids.then(|| ("token_ids", json!(ids)))
+    request.token_ids.then(|| ("token_ids", json!(ids(tokens))))
+}
+
+fn ids(tokens: &[Token]) -> Vec<u32> {
+    tokens.iter().map(|token| token.id).collect()
 }
 
 pub(super) fn extend(object: &mut Value, extra: Option<(&'static str, Value)>) {

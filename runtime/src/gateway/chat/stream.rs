@@ -10,6 +10,7 @@ use axum::body::Bytes;
 use axum::response::Response;
 use futures_core::Stream;
 use headway_shared::id::RequestId;
+use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::super::Gate;
@@ -18,7 +19,7 @@ use super::super::calls::{Piece, Reader, split};
 use super::super::error::ApiError;
 use super::super::sse;
 use super::super::stamp;
-use super::answer::{self, extend, extras, finish_reason, logprobs, usage};
+use super::answer::{self, Head, Usage, extend, extras, finish_reason, logprobs, usage};
 use super::body::{ChatRequest, told};
 use crate::driver::{Answer, TurnEvent};
 use crate::engine::Token;
@@ -93,6 +94,16 @@ impl Line {
         }
         delta
     }
+}
+
+/// One event.
+#[derive(Serialize)]
+struct Chunk<'c> {
+    #[serde(flatten)]
+    head: Head<'c>,
+    choices: &'c Value,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    usage: Option<Usage>,
 }
 
 /// The events of a streamed answer.
@@ -200,12 +211,8 @@ impl Chunks {
         self.over = true;
     }
 
-    fn send(&mut self, choices: &Value, usage: Option<Value>) {
-        let mut chunk = answer::head(&self.gate, "chat.completion.chunk", self.id, &self.session);
-        chunk.insert("choices".to_owned(), choices.clone());
-        if let Some(usage) = usage {
-            chunk.insert("usage".to_owned(), usage);
-        }
-        self.ready.push_back(sse::data(&Value::Object(chunk)));
+    fn send(&mut self, choices: &Value, usage: Option<Usage>) {
+        let head = answer::head(&self.gate, "chat.completion.chunk", self.id, &self.session);
+        self.ready.push_back(sse::data(&Chunk { head, choices, usage }));
     }
 }

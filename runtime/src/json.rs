@@ -1,0 +1,49 @@
+//! Lists of token ids as JSON: most of what is written for a turn.
+
+/// Appends a list of ids, `[1,2,3]`.
+pub(crate) fn put_ids(to: &mut Vec<u8>, ids: impl Iterator<Item = u32>) {
+    to.push(b'[');
+    let begin = to.len();
+    for id in ids {
+        if to.len() > begin {
+            to.push(b',');
+        }
+        let mut digits = [0; 10];
+        let (mut at, mut rest) = (digits.len(), id);
+        loop {
+            at -= 1;
+            digits[at] = b'0' + (rest % 10) as u8;
+            rest /= 10;
+            if rest == 0 {
+                break;
+            }
+        }
+        to.extend_from_slice(&digits[at..]);
+    }
+    to.push(b']');
+}
+
+/// A list of ids, as a text.
+pub(crate) fn ids(ids: impl ExactSizeIterator<Item = u32>) -> String {
+    // Ids of large vocabularies have six digits.
+    let mut bytes = Vec::with_capacity(2 + 7 * ids.len());
+    put_ids(&mut bytes, ids);
+    // Digits and commas are.
+    String::from_utf8(bytes).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    proptest::proptest! {
+        #[test]
+        fn ids_are_written_as_json(
+            list in proptest::collection::vec(proptest::prelude::any::<u32>(), 0..9),
+            small in proptest::collection::vec(0..1100_u32, 0..9),
+        ) {
+            for list in [list, small] {
+                let text = super::ids(list.iter().copied());
+                proptest::prop_assert_eq!(text, serde_json::to_string(&list).unwrap());
+            }
+        }
+    }
+}
