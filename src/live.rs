@@ -107,7 +107,7 @@ pub(crate) async fn run(args: &Args, live: Live) -> Result<(), Failure> {
     let playing = playing::play(args, &config, address)?;
     let shown = tokio::spawn(progress::show(driver.clone(), args.record.clone(), args.steps));
     let enough = |status: &Status| args.steps.is_some_and(|steps| status.ledger.steps >= steps);
-    signals.until_told(&mut driver, enough).await;
+    signals.until_told(&driver, enough).await;
     shown.abort();
     #[cfg(feature = "torch")]
     if let Some(playing) = playing {

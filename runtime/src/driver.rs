@@ -34,6 +34,7 @@ mod turn;
 mod upgrade;
 
 use std::collections::{BTreeMap, VecDeque};
+use std::pin::Pin;
 use std::sync::Arc;
 
 use headway_shared::action::{Action, OperatorReply};
@@ -46,13 +47,14 @@ use headway_shared::input::Input;
 use headway_shared::metrics::Observer;
 use headway_shared::record::Decisions;
 use headway_shared::snapshot;
-use headway_shared::time::Time;
+use headway_shared::time::{Span, Time};
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::AbortHandle;
+use tokio::time::Sleep;
 
 use crate::clock::Clock;
 use crate::engine::{EngineCommand, Export};
-use crate::judge::Judge;
+use crate::judge::{Judge, Verdict};
 use crate::store::{Batch, Row, Writer};
 use crate::tokenizer::Tokenizer;
 use crate::trainer::{StepMetric, TrainerCommand};
@@ -77,6 +79,13 @@ pub use upgrade::TakenOver;
 const TURN_OF_EACH: usize = 64;
 /// While so many rows wait for the disk, no new requests are taken.
 const MOST_UNCOMMITTED: usize = 65_536;
+
+/// How the run is, is shown when nothing is left to do, and else so often.
+const SHOWN_EVERY: Span = Span::from_millis(10);
+/// What nobody waits for is committed with what somebody waits for, or after so long.
+const LATEST_COMMIT: Span = Span::from_millis(5);
+/// So many rows are committed at once, whoever waits.
+const MOST_GATHERED: usize = 4096;
 
 /// See the [module](self).
 struct Driver {
@@ -104,6 +113,11 @@ struct Driver {
     wishes: mpsc::Receiver<Wish>,
     leavers: mpsc::UnboundedReceiver<RequestId>,
     status: watch::Sender<Status>,
+    timer: Pin<Box<Sleep>>,
+    /// What it is set to.
+    rings: Time,
+    /// When it was last shown.
+    shown_at: Time,
 
     sessions: BTreeMap<String, SessionId>,
     session_names: BTreeMap<SessionId, String>,
@@ -113,6 +127,8 @@ struct Driver {
     /// Turns of each session whose next state has not been seen: the sample, and which turn of it.
     awaiting: Awaiting,
     votes: BTreeMap<VoteId, AbortHandle>,
+    /// Of votes that took no waiting for.
+    verdicts: VecDeque<(VoteId, Verdict)>,
     saved: Option<(PublicationId, Export)>,
     /// What the step that is about to end has measured.
     metrics: Vec<StepMetric>,
@@ -134,6 +150,8 @@ struct Driver {
     /// A batch is being committed.
     committing: bool,
     rows: Vec<Row>,
+    /// When the first of them came.
+    gathering_since: Time,
     /// What waits for the disk, by the input it waits for.
     effects: VecDeque<(u64, Effect)>,
     /// Why nothing is committed any more.
@@ -180,6 +198,7 @@ impl Driver {
                 return self.end();
             }
             if !moved {
+                self.show();
                 self.wait().await;
                 self.settle();
             }
@@ -188,13 +207,21 @@ impl Driver {
 
     /// Handles what has come of handling, hands the rows over, and shows how the run is.
     fn settle(&mut self) {
-        while let Some(input) = self.followups.pop_front() {
-            self.feed(&input);
+        loop {
+            if let Some(input) = self.followups.pop_front() {
+                self.feed(&input);
+            } else if let Some((vote, verdict)) = self.verdicts.pop_front() {
+                self.vote_ended(vote, verdict, true);
+            } else {
+                break;
+            }
         }
         self.roll_back_if_due();
         self.forget_given_up();
-        self.commit();
-        self.show();
+        self.commit_if_due();
+        if self.clock.now().since(self.shown_at) >= SHOWN_EVERY {
+            self.show();
+        }
         self.narrate();
     }
 
@@ -250,16 +277,26 @@ impl Driver {
 
     async fn wait(&mut self) {
         let speaks = Some(self.narrator.due());
-        let deadline = [self.timeout(), self.ending_deadline(), self.guard_due(), speaks];
-        let deadline = deadline.into_iter().flatten().min();
-        let timer = tokio::time::sleep_until(self.clock.instant(deadline.unwrap_or(Time::MAX)));
+        let due = [self.timeout(), self.ending_deadline(), self.guard_due(), self.commit_due()];
+        let deadline = due.into_iter().chain([speaks]);
+        let deadline = deadline.flatten().min();
+        self.arm(deadline.unwrap_or(Time::MAX));
         let (takes_wishes, takes_leavers) = (self.takes_wishes(), !self.is_closed());
         tokio::select! {
             biased;
             Some(completion) = self.completions.recv() => self.complete(completion),
             Some(request) = self.leavers.recv(), if takes_leavers => self.client_left(request),
             Some(wish) = self.wishes.recv(), if takes_wishes => self.grant(wish),
-            () = timer => {}
+            () = &mut self.timer => {}
+        }
+    }
+
+    /// Sets the timer, unless it rings before that anyway: to be woken once too early, each few
+    /// milliseconds, costs less than a timer for each wait, which wakes a thread to set its own.
+    fn arm(&mut self, deadline: Time) {
+        if deadline < self.rings || self.timer.is_elapsed() {
+            self.timer.as_mut().reset(self.clock.instant(deadline));
+            self.rings = deadline;
         }
     }
 
@@ -315,6 +352,9 @@ impl Driver {
 
     fn append(&mut self, row: Row) {
         if self.record_failed.is_none() {
+            if self.rows.is_empty() {
+                self.gathering_since = self.clock.now();
+            }
             self.rows.push(row);
         }
     }
@@ -347,6 +387,21 @@ impl Driver {
         }
     }
 
+    /// When what has gathered is to be handed over, though nobody waits for it.
+    fn commit_due(&self) -> Option<Time> {
+        let idle = !self.committing && !self.rows.is_empty();
+        idle.then(|| self.gathering_since + LATEST_COMMIT)
+    }
+
+    /// Hands over what has gathered, if somebody waits for it or it has waited long enough. So an
+    /// answer does not wait for a commit of what came just before it, and then for its own.
+    fn commit_if_due(&mut self) {
+        let awaited = !self.effects.is_empty() || self.rows.len() >= MOST_GATHERED;
+        if awaited || self.commit_due().is_some_and(|due| due <= self.clock.now()) {
+            self.commit();
+        }
+    }
+
     /// Hands over what has gathered, unless a batch is under way.
     fn commit(&mut self) {
         if self.committing || self.rows.is_empty() {
@@ -357,7 +412,8 @@ impl Driver {
         self.committing = true;
     }
 
-    fn show(&self) {
+    fn show(&mut self) {
+        self.shown_at = self.clock.now();
         let error = self.record_failed.clone().or_else(|| {
             let down = || self.trainer_down.then(|| "the trainer is down".to_owned());
             self.scheduler.error().map(|error| error.to_string()).or_else(down)

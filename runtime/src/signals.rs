@@ -1,12 +1,16 @@
 //! SIGTERM and SIGINT end a run in order.
 
 use std::io;
+use std::time::Duration;
 
 use headway_shared::time::Span;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::task::{JoinError, JoinHandle};
 
 use crate::driver::{DriverError, DriverHandle, Status};
+
+/// How long to wait between two looks at whether a run is over by itself.
+const LOOK: Duration = Duration::from_millis(50);
 
 /// The signals that end a run, caught from when this is made.
 #[derive(Debug)]
@@ -35,12 +39,23 @@ impl Signals {
     /// Waits for a signal, or until the run is as `enough` says, cannot go on, or has ended.
     pub async fn until_told(
         &mut self,
-        driver: &mut DriverHandle,
+        driver: &DriverHandle,
         mut enough: impl FnMut(&Status) -> bool,
     ) {
+        let status = driver.watched();
+        let mut over = || {
+            let status = status.borrow();
+            status.error.is_some() || enough(&status)
+        };
+        // Who waits for a change is woken with every request, and takes the place of what that needs.
+        let told = async {
+            while status.has_changed().is_ok() && !over() {
+                tokio::time::sleep(LOOK).await;
+            }
+        };
         tokio::select! {
             () = self.next() => {}
-            _ = driver.until(|status| status.error.is_some() || enough(status)) => {}
+            () = told => {}
         }
     }
 

@@ -7,6 +7,7 @@
 //! `sqlite3` shell.
 
 mod check;
+mod checkpoint;
 mod facts;
 mod read;
 mod replay;

@@ -23,7 +23,10 @@ impl Driver {
             _ if self.is_closed() => {}
             Completion::Engine(replica, event) => self.engine_said(replica, event),
             Completion::Trainer(event) => self.trainer_said(event),
-            Completion::Vote(vote, verdict) => self.vote_ended(vote, verdict),
+            Completion::Vote(vote, verdict) => {
+                let awaited = self.votes.remove(&vote).is_some();
+                self.vote_ended(vote, verdict, awaited);
+            }
         }
     }
 
@@ -211,8 +214,7 @@ impl Driver {
         self.feed(&Input::Weights { publication, event: WeightsEvent::SaveFailed });
     }
 
-    fn vote_ended(&mut self, vote: VoteId, verdict: Verdict) {
-        let awaited = self.votes.remove(&vote).is_some();
+    pub(super) fn vote_ended(&mut self, vote: VoteId, verdict: Verdict, awaited: bool) {
         let Verdict { outcome, tokens, judge_version, trouble } = verdict;
         // One that was cancelled brings none because nobody waits for it.
         if let Some(trouble) = trouble.filter(|_| awaited) {

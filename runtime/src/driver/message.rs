@@ -126,7 +126,7 @@ pub(crate) enum Completion {
     CommitFailed(String),
 }
 
-/// How the run is, after each round of inputs.
+/// How the run is, whenever nothing is left to do, and every few milliseconds while something is.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Status {
     /// The time since the run's start.

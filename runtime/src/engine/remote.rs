@@ -22,6 +22,7 @@ use headway_shared::input::Finish;
 use headway_shared::time::Time;
 use headway_shared::version::DeployVersion;
 use reqwest::Response;
+use tokio::runtime::Handle;
 
 use super::{Engine, EngineMailbox, Generate, Token, sglang, vllm};
 use crate::clock::Clock;
@@ -222,26 +223,39 @@ pub struct RemoteEngine {
     pub newest: DeployVersion,
     /// How long to wait between two looks at whether it is still there.
     pub probe_interval: Duration,
+    /// Where its tasks run: beside what they hear from and speak to, so that no thread is woken for a
+    /// command or an answer. `None`: on the engine's own thread.
+    pub runtime: Option<Handle>,
 }
 
 impl RemoteEngine {
-    /// An engine that looks at its server every second.
+    /// An engine that looks at its server every second, and runs in the runtime that this is called in,
+    /// if it is called in one.
     #[must_use]
     pub fn new(kind: ServerKind, url: &str, key: Option<Secret>, newest: DeployVersion) -> Self {
-        Self { kind, url: url.to_owned(), key, newest, probe_interval: Duration::from_secs(1) }
+        let (url, probe_interval) = (url.to_owned(), Duration::from_secs(1));
+        Self { kind, url, key, newest, probe_interval, runtime: Handle::try_current().ok() }
     }
 
     /// Serves until it is told to stop. To return is to be down.
     fn serve<P: Protocol>(self, mailbox: EngineMailbox) {
-        let Self { url, key, newest, probe_interval, .. } = self;
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-        match (runtime, P::connect(&url, key)) {
-            (Ok(runtime), Ok(protocol)) => {
-                let serving = Serving::new(protocol, newest, probe_interval, &mailbox);
-                runtime.block_on(serving.serve(mailbox.commands));
-            }
-            (Err(error), _) => tracing::error!(target: "headway", "engine {url}: {error}"),
-            (_, Err(error)) => tracing::error!(target: "headway", "engine {url}: {error}"),
+        let Self { url, key, newest, probe_interval, runtime, .. } = self;
+        let failed = |error: &dyn std::error::Error| {
+            tracing::error!(target: "headway", "engine {url}: {error}");
+        };
+        let protocol = match P::connect(&url, key) {
+            Ok(protocol) => protocol,
+            Err(error) => return failed(&error),
+        };
+        let serving = Serving::new(protocol, newest, probe_interval, &mailbox);
+        let serving = serving.serve(mailbox.commands);
+        if let Some(runtime) = runtime {
+            // It is over with the runtime, too.
+            return drop(runtime.block_on(runtime.spawn(serving)));
+        }
+        match tokio::runtime::Builder::new_current_thread().enable_all().build() {
+            Ok(runtime) => runtime.block_on(serving),
+            Err(error) => failed(&error),
         }
     }
 }

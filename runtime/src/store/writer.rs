@@ -6,6 +6,7 @@ use std::thread::{self, JoinHandle};
 
 use rusqlite::Connection;
 
+use super::checkpoint::Checkpoints;
 use super::rows::Row;
 use super::{Database, write};
 
@@ -59,7 +60,7 @@ impl Writer {
     ) -> std::io::Result<Self> {
         let (batches, queue) = mpsc::channel();
         let Database { connection, lock, .. } = database;
-        let mut committer = Committer { connection, keep, wall, _lock: lock };
+        let mut committer = Committer::new(connection, keep, wall, lock)?;
         let thread = thread::Builder::new().name("record".to_owned()).spawn(move || {
             while let Ok(batch) = queue.recv() {
                 say(Said::Begins);
@@ -92,6 +93,8 @@ impl Drop for Writer {
 }
 
 struct Committer {
+    /// Ends before the connection: whoever closes the last one leaves a whole database.
+    checkpoints: Option<Checkpoints>,
     connection: Connection,
     keep: Keep,
     wall: fn() -> i64,
@@ -99,10 +102,23 @@ struct Committer {
 }
 
 impl Committer {
+    fn new(
+        mut connection: Connection,
+        keep: Keep,
+        wall: fn() -> i64,
+        lock: File,
+    ) -> std::io::Result<Self> {
+        let checkpoints = Checkpoints::start(&mut connection)?;
+        Ok(Self { checkpoints, connection, keep, wall, _lock: lock })
+    }
+
     fn commit(&mut self, batch: &Batch) -> rusqlite::Result<u64> {
         write::commit(&mut self.connection, &batch.rows, (self.wall)())?;
         if batch.rows.iter().any(|row| matches!(row, Row::Snapshot { .. })) {
             write::trim(&mut self.connection, self.keep)?;
+        }
+        if let Some(checkpoints) = &mut self.checkpoints {
+            checkpoints.committed(&self.connection);
         }
         Ok(batch.last)
     }

@@ -38,10 +38,10 @@ async fn serve() {
         let limit = "[policy_serving]\n generation_timeout_sec = 0.2\n abort_timeout_sec = 0.2";
         setup = Setup::new(&SMALL.replace("[policy_serving]", limit));
     }
-    let mut live = setup.start(Path::new(&folder)).await;
+    let live = setup.start(Path::new(&folder)).await;
     println!("serves at {}", live.url);
     let within = Span::from_nanos(within * 1_000_000);
-    signals.until_told(&mut live.driver, |_| false).await;
+    signals.until_told(&live.driver, |_| false).await;
     signals.end(live.driver.clone(), live.run, within).await.unwrap().unwrap();
     live.served.close(Duration::from_millis(200)).await;
 }
