@@ -67,8 +67,8 @@ impl Key {
         Self(key)
     }
 
-    /// The stream of an entity (its ordinal, below 2^56), from its start. Its first draw costs about
-    /// 50 ns, the stream itself nothing.
+    /// The stream of an entity (its ordinal, below 2^56), from its start. It costs nothing before its
+    /// first draw.
     #[must_use]
     pub fn stream(&self, component: Component, entity: u64) -> Stream {
         let number = (component as u64) << 56 | entity & (u64::MAX >> 8);
