@@ -1,5 +1,7 @@
 //! Predicted intervals and measured points, run by run.
 
+use std::collections::BTreeSet;
+
 use super::axis::{Axis, cut};
 use super::page::{self, Head, Key, Picture};
 use super::panel::{Area, Panel, Point};
@@ -10,6 +12,9 @@ use crate::validate::{Row, Validation};
 
 /// More runs than this are numbered: their names have no room.
 const NAMED: usize = 10;
+
+/// Letters for which a subtitle has room.
+const LETTERS: usize = 130;
 
 /// The key whose values need no explanation.
 const BOUND: &str = "max_head_off_policyness";
@@ -80,7 +85,7 @@ fn picture(
     let head = Head {
         name,
         title,
-        subtitle: &subtitle(validation),
+        subtitle: &subtitle(validation, order),
         legend: &legend,
         height: 130 + 250 * panels.len() as i32,
         narrow: 250 * panels.len() as i32,
@@ -147,6 +152,8 @@ struct Order {
     /// Neighbours that differ in the key of the axis alone, as (first place, places, what they have in
     /// common); empty where there is one group.
     groups: Vec<(usize, usize, String)>,
+    /// The keys that tell the groups apart.
+    by: Vec<String>,
 }
 
 /// A key whose values are numbers, and more than one: η before all others.
@@ -160,6 +167,27 @@ fn numeric(validation: &Validation) -> Option<usize> {
     };
     let bound = validation.keys.iter().position(|key| key == BOUND).filter(is);
     bound.or_else(|| (0..validation.keys.len()).find(is))
+}
+
+/// The places of the keys, but for `axis`, in which runs differ, without those that follow the ones before
+/// them, as the parameters of one law do.
+fn telling(settings: &[&[String]], axis: usize) -> Vec<usize> {
+    let groups = |keys: &[usize]| {
+        let of = |run: &&[String]| keys.iter().map(|&key| run[key].clone()).collect::<Vec<_>>();
+        settings.iter().map(of).collect::<BTreeSet<_>>().len()
+    };
+    let keys = settings.first().map_or(0, |run| run.len());
+    (0..keys).filter(|&key| key != axis).fold(Vec::new(), |by, key| {
+        let more = [by.as_slice(), &[key]].concat();
+        if groups(&more) > groups(&by) { more } else { by }
+    })
+}
+
+/// What runs have in common, by the values of these keys.
+fn name(settings: &[String], by: &[usize]) -> String {
+    let values = by.iter().map(|&key| settings[key].as_str()).filter(|value| !value.is_empty());
+    let name = values.collect::<Vec<_>>().join(" ");
+    if name.is_empty() { "as the scenario".to_owned() } else { name }
 }
 
 impl Order {
@@ -177,13 +205,12 @@ impl Order {
                 false => ("run", validation.runs.iter().map(|run| run.name.clone()).collect()),
             };
             let axis = Axis::places(label, &names);
-            return Self { runs: (0..count).collect(), axis, groups: Vec::new() };
+            return Self { runs: (0..count).collect(), axis, groups: Vec::new(), by: Vec::new() };
         };
-        let rest = |run: usize| -> String {
-            let settings = validation.runs[run].settings.iter().enumerate();
-            let others = settings.filter(|(place, value)| *place != key && !value.is_empty());
-            others.map(|(_, value)| value.as_str()).collect::<Vec<_>>().join(" ")
-        };
+        let settings: Vec<&[String]> =
+            validation.runs.iter().map(|run| run.settings.as_slice()).collect();
+        let by = telling(&settings, key);
+        let rest = |run: usize| name(settings[run], &by);
         let mut names: Vec<String> = Vec::new();
         (0..count).map(rest).for_each(|name| {
             if !names.contains(&name) {
@@ -207,13 +234,14 @@ impl Order {
         if groups.len() == 1 {
             groups.clear();
         }
+        let by = by.iter().map(|&key| validation.keys[key].clone()).collect();
         let label = match validation.keys[key].as_str() {
             BOUND => "staleness bound η (max_head_off_policyness)",
             key => key,
         };
         let ticks: Vec<String> =
             runs.iter().map(|&run| validation.runs[run].settings[key].clone()).collect();
-        Self { axis: Axis::places(label, &ticks), runs, groups }
+        Self { axis: Axis::places(label, &ticks), runs, groups, by }
     }
 
     /// Names the groups above a panel, and draws lines between them.
@@ -230,12 +258,43 @@ impl Order {
     }
 }
 
-fn subtitle(validation: &Validation) -> String {
+fn subtitle(validation: &Validation, order: &Order) -> String {
     let Validation { scenario, replications, uncertain, .. } = validation;
     let known = match uncertain {
         0 => "no parameter uncertainty".to_owned(),
         1 => "1 fitted number drawn".to_owned(),
         more => format!("{more} fitted numbers drawn"),
     };
-    format!("{scenario} · {replications} replications, {known}")
+    let groups = match order.by.as_slice() {
+        _ if order.groups.is_empty() => String::new(),
+        by => format!(" · by {}", by.join(", ")),
+    };
+    cut(&format!("{scenario} · {replications} replications, {known}{groups}"), LETTERS)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn groups_are_named_by_what_tells_them_apart() {
+        let run = |mode: &str, eta: &str, median: &str, sigma: &str| {
+            [mode, eta, "1000", median, sigma].map(str::to_owned).to_vec()
+        };
+        let runs = [
+            run("in_flight", "0", "", ""),
+            run("in_flight", "8", "", ""),
+            run("in_flight", "0", "0.2", "0.47"),
+            run("pause_drain", "0", "", ""),
+        ];
+        let settings: Vec<&[String]> = runs.iter().map(Vec::as_slice).collect();
+        let by = telling(&settings, 1);
+        assert_eq!(by, [0, 3], "what is alike, or follows another, says nothing");
+        let names: Vec<String> = settings.iter().map(|run| name(run, &by)).collect();
+        assert_eq!(names, ["in_flight", "in_flight", "in_flight 0.2", "pause_drain"]);
+        let by = telling(&settings[..3], 1);
+        let names: Vec<String> = settings[1..3].iter().map(|run| name(run, &by)).collect();
+        assert_eq!(names, ["as the scenario", "0.2"]);
+        assert!(telling(&settings[..2], 1).is_empty());
+    }
 }
