@@ -12,9 +12,10 @@ use std::thread::{self, JoinHandle};
 
 use rusqlite::Connection;
 
-/// The log is brought into the database whenever it has grown by so many pages of 4 KiB. While the disk takes
-/// them, commits wait for it now and then: with four times as many, twice as long.
-const EVERY: u64 = 1000;
+/// The log is brought into the database whenever it has grown by so many pages of 4 KiB, or as soon after
+/// as the one before is done. While the disk takes them, commits wait for it now and then, the shorter the
+/// fewer they are.
+const EVERY: u64 = 64;
 /// The log begins anew where a commit finds all of it in the database. One that is longer than this is
 /// waited for, so that it does under load, too. With what comes until that is seen: 70 MiB of disk.
 const MOST: u64 = 16_384;
