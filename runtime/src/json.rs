@@ -1,26 +1,11 @@
 //! Lists of token ids as JSON: most of what is written for a turn.
 
-/// Appends a list of ids, `[1,2,3]`.
+use serde::Serializer;
+
+/// Appends a list of ids, `[1,2,3]`, which need not be a list before.
 pub(crate) fn put_ids(to: &mut Vec<u8>, ids: impl Iterator<Item = u32>) {
-    to.push(b'[');
-    let begin = to.len();
-    for id in ids {
-        if to.len() > begin {
-            to.push(b',');
-        }
-        let mut digits = [0; 10];
-        let (mut at, mut rest) = (digits.len(), id);
-        loop {
-            at -= 1;
-            digits[at] = b'0' + (rest % 10) as u8;
-            rest /= 10;
-            if rest == 0 {
-                break;
-            }
-        }
-        to.extend_from_slice(&digits[at..]);
-    }
-    to.push(b']');
+    // Memory takes whatever is written, and numbers are JSON.
+    let _ = serde_json::Serializer::new(to).collect_seq(ids);
 }
 
 /// A list of ids, as a text.

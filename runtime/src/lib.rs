@@ -41,5 +41,6 @@ pub mod store;
 pub mod tokenizer;
 pub mod trainer;
 pub mod trajectory;
+mod utf8;
 
 pub use headway_shared as shared;

@@ -11,6 +11,8 @@ pub use hugging_face::{HuggingFace, TokenizerError};
 pub use symbols::Symbols;
 pub use tools::{CALL, CALL_END, Entry, NoTools, ToolCall};
 
+use crate::utf8;
+
 /// One message of a conversation.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Message {
@@ -109,8 +111,7 @@ impl Tokenizer for Bytes {
     }
 
     fn decode(&self, ids: &[u32]) -> String {
-        let bytes: Vec<u8> = ids.iter().filter_map(|&id| u8::try_from(id).ok()).collect();
-        String::from_utf8_lossy(&bytes).into_owned()
+        utf8::lossy(ids.iter().filter_map(|&id| u8::try_from(id).ok()).collect())
     }
 
     fn end_of_turn(&self) -> u32 {

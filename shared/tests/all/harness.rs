@@ -6,7 +6,7 @@ mod plan;
 mod verbs;
 mod world;
 
-pub(crate) use bench::Bench;
+pub(crate) use bench::{Bench, main_request};
 pub(crate) use configs::{adaptive_config, any_config, sane_config};
 pub(crate) use plan::{Delay, Plan, any_plan, calm_plan, fifo_plan};
 pub(crate) use world::World;

@@ -2,22 +2,10 @@
 
 use headway_shared::action::Refusal;
 use headway_shared::config::OverLimit;
-use headway_shared::id::{RequestId, SessionId};
-use headway_shared::input::{Input, Request, TurnType};
+use headway_shared::id::SessionId;
+use headway_shared::input::Input;
 
-use super::harness::{Bench, Decision, GOOD, secs};
-
-fn request(id: u64) -> Request {
-    Request {
-        request: RequestId(id),
-        session: SessionId(id),
-        group: None,
-        turn: TurnType::Main,
-        prompt_tokens: 10,
-        streamed: false,
-        last: false,
-    }
-}
+use super::harness::{Bench, Decision, GOOD, main_request, secs};
 
 #[test]
 fn a_request_a_session_and_a_publication_are_known_while_they_are_there() {
@@ -45,15 +33,19 @@ fn what_a_request_would_meet_is_told_without_asking_it() {
         config.policy_serving.over_limit = OverLimit::Hold;
     });
     let running = bench.admit(0);
-    let would = bench.core.deliberate(bench.now, &request(900)).expect("it is new");
+    let would = bench.core.deliberate(bench.now, &main_request(900, 900)).expect("it is new");
     assert_eq!((would.main, would.needs_place, would.verdict, would.behind), (true, true, None, 0));
     bench.admit(1);
-    let would = bench.core.deliberate(bench.now, &request(900)).expect("it is new");
+    let would = bench.core.deliberate(bench.now, &main_request(900, 900)).expect("it is new");
     assert_eq!(would.verdict, Some(Refusal::Stale));
     assert_eq!(bench.core.requests(), 2, "nothing was asked");
-    assert_eq!(bench.core.deliberate(bench.now, &request(running.0)), None, "it is there");
+    assert_eq!(
+        bench.core.deliberate(bench.now, &main_request(running.0, running.0)),
+        None,
+        "it is there"
+    );
     let held = bench.request(2);
-    let would = bench.core.deliberate(bench.now, &request(900)).expect("it is new");
+    let would = bench.core.deliberate(bench.now, &main_request(900, 900)).expect("it is new");
     assert_eq!((would.verdict, would.behind), (Some(Refusal::Stale), 1));
     let waits = bench.core.deliberate_again(bench.now, held).expect("it waits");
     assert_eq!((waits.request, waits.main, waits.verdict), (held, true, Some(Refusal::Stale)));

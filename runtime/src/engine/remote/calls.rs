@@ -11,6 +11,7 @@ use crate::engine::Generate;
 use crate::http;
 use crate::json;
 use crate::secret::Secret;
+use crate::utf8;
 
 /// How long a call that changes little may take.
 pub(in crate::engine) const SHORT: Duration = Duration::from_secs(10);
@@ -181,5 +182,5 @@ async fn text(path: &'static str, mut response: Response) -> Result<String, Call
         }
         bytes.extend_from_slice(&chunk);
     }
-    Ok(String::from_utf8_lossy(&bytes).into_owned())
+    Ok(utf8::lossy(bytes))
 }

@@ -1,5 +1,7 @@
 //! A stream of server-sent events, line by line.
 
+use crate::utf8;
+
 /// A longer line is no answer.
 const LONGEST_LINE: usize = 64 << 20;
 
@@ -25,8 +27,7 @@ impl Lines {
             let rest = self.bytes.split_off(self.seen + end + 1);
             let line = std::mem::replace(&mut self.bytes, rest);
             self.seen = 0;
-            let line = String::from_utf8(line)
-                .unwrap_or_else(|wrong| String::from_utf8_lossy(wrong.as_bytes()).into_owned());
+            let line = utf8::lossy(line);
             // Empty lines and comments are part of the format.
             match line.trim().strip_prefix("data:").map(str::trim) {
                 None | Some("[DONE]") => {}

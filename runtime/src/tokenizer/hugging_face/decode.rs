@@ -3,6 +3,7 @@
 use tokenizers::Tokenizer as Model;
 
 use super::bytes::bytes;
+use crate::utf8;
 
 /// The bytes of all tokens.
 #[derive(Debug)]
@@ -44,10 +45,6 @@ impl Decoder {
             let start = if id == 0 { 0 } else { self.ends[id - 1] as usize };
             text.extend_from_slice(&self.bytes[start..end]);
         }
-        // What is no UTF-8 (yet) is U+FFFD.
-        Some(
-            String::from_utf8(text)
-                .unwrap_or_else(|wrong| String::from_utf8_lossy(wrong.as_bytes()).into_owned()),
-        )
+        Some(utf8::lossy(text))
     }
 }

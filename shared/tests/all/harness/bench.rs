@@ -9,6 +9,19 @@ use headway_shared::time::{Span, Time};
 
 use super::{Decision, R0, Watch, small, spread};
 
+/// A main request, in no group.
+pub(crate) fn main_request(id: u64, session: u64) -> Request {
+    Request {
+        request: RequestId(id),
+        session: SessionId(session),
+        group: None,
+        turn: TurnType::Main,
+        prompt_tokens: 10,
+        streamed: false,
+        last: false,
+    }
+}
+
 /// A scheduler with a clock, a memory of what is under way, and a checker.
 pub(crate) struct Bench {
     pub(crate) core: Scheduler,
@@ -121,15 +134,7 @@ impl Bench {
         session: u64,
         edit: impl FnOnce(&mut Request),
     ) -> RequestId {
-        let mut request = Request {
-            request: RequestId(self.fresh()),
-            session: SessionId(session),
-            group: None,
-            turn: TurnType::Main,
-            prompt_tokens: 10,
-            streamed: false,
-            last: false,
-        };
+        let mut request = main_request(self.fresh(), session);
         edit(&mut request);
         self.give(Input::Request(request));
         request.request
