@@ -21,6 +21,7 @@ mod decode;
 mod drift;
 mod jackknife;
 mod judge;
+mod learning;
 mod loops;
 mod missing;
 mod write;
@@ -211,11 +212,13 @@ fn from_record(
     loops::serving(estimates, measured, since);
     clients::clients(estimates, measured, since, options.clients);
     loops::environments(estimates, measured, since);
-    judge::judge(estimates, measured, since);
+    let learned = learning::learning(&measured.batches.batches);
+    judge::judge(estimates, measured, since, learned.is_some());
+    learned.iter().for_each(|learned| learned.add_to(estimates));
     loops::trainer(estimates, measured, since);
     loops::weights(estimates, measured, since);
     loops::faults(estimates, measured, since);
-    drift::drift(estimates, measured, from);
+    drift::drift(estimates, measured, from, learned.as_ref());
 }
 
 /// A column stands for what the record says of the same.

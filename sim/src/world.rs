@@ -193,7 +193,7 @@ impl World {
             Action::StartGeneration { request, attempt, replica, sample, resume } => {
                 let turn = clients.turn(request);
                 if let (Some(sample), Some(turn)) = (sample, &turn) {
-                    judge.admitted(bus, sample, turn);
+                    judge.admitted(sample, turn);
                 }
                 let kept = if resume { clients.kept(request) } else { Kept::default() };
                 let start = Start { request, attempt, replica: replica.0 };

@@ -112,6 +112,14 @@ impl Sample {
         self.learner(Stage::TrainStarted).number().saturating_sub(self.tail.number())
     }
 
+    /// The mean version of its tokens, rounded down; of its first, before it has any.
+    #[must_use]
+    pub fn mean_version(&self) -> RolloutVersion {
+        let mean = self.version_sum.checked_div(u64::from(self.tokens));
+        let mean = mean.and_then(|mean| u32::try_from(mean).ok());
+        mean.map_or(self.head, RolloutVersion::new)
+    }
+
     /// Sum over its tokens of their staleness at its train start; divide by its tokens.
     #[must_use]
     pub fn staleness_token_sum(&self) -> u64 {

@@ -1,6 +1,5 @@
 //! The drift of a policy, from what its train steps reported and the lag probe of its trainer.
 
-mod growth;
 mod kept;
 mod shape;
 
@@ -10,6 +9,7 @@ use headway_shared::source::Reported;
 
 use super::estimate::{Estimates, Item, number};
 use super::fit::{ProbePoint, WindowFit, drift as fit_drift, step_spread};
+use super::learning::Learning;
 use super::measured::Measured;
 
 const TABLE: &str = "world.drift";
@@ -38,7 +38,12 @@ struct Reading {
 }
 
 /// Adds `[world.drift]`, where the record has lag probes.
-pub(super) fn drift(estimates: &mut Estimates, measured: &Measured, from: &str) {
+pub(super) fn drift(
+    estimates: &mut Estimates,
+    measured: &Measured,
+    from: &str,
+    learned: Option<&Learning>,
+) {
     let reported = &measured.reported;
     let probes = readings(reported, PROBE);
     if probes.is_empty() {
@@ -64,10 +69,9 @@ pub(super) fn drift(estimates: &mut Estimates, measured: &Measured, from: &str) 
     };
     let tokens = shape::tokens(&readings);
     let spread = tokens.and_then(|tokens| step_spread(&points, &found, tokens.kurtosis()));
-    let learned = growth::growth(reported);
-    let kept = match (&learned, tokens) {
+    let kept = match (learned, tokens) {
         (Some(learned), Some(tokens)) => {
-            kept::of_stretches(measured, &found, tokens, spread, learned.per_step.value)
+            kept::of_stretches(measured, &found, tokens, spread, learned.growth.value)
         }
         _ => vec![1.0; 1 + found.windows.len()],
     };
@@ -87,20 +91,15 @@ pub(super) fn drift(estimates: &mut Estimates, measured: &Measured, from: &str) 
         estimates.items.push(item);
     }
     if !found.windows.is_empty() {
-        let windows: Vec<String> = found
-            .windows
-            .iter()
-            .zip(&kept[1..])
-            .map(|(window, &kept)| {
-                let (from_step, a) = (window.from_step, number(window.a.value));
-                let kept = if learned.is_some() {
-                    format!(", gradient_kept = {}", number(kept))
-                } else {
-                    String::new()
-                };
-                format!("{{ from_step = {from_step}, a = {a}{kept} }}")
-            })
-            .collect();
+        let window = |(at, window): (usize, &WindowFit)| {
+            let mut text =
+                format!("from_step = {}, a = {}", window.from_step, number(window.a.value));
+            if learned.is_some() {
+                text += &format!(", gradient_kept = {}", number(kept[at + 1]));
+            }
+            format!("{{ {text} }}")
+        };
+        let windows: Vec<String> = found.windows.iter().enumerate().map(window).collect();
         let item = setting("windows", format!("[{}]", windows.join(", ")));
         let named =
             |(at, window): (usize, &WindowFit)| (format!("{TABLE}.windows[{at}].a"), window.a);
@@ -114,14 +113,12 @@ pub(super) fn drift(estimates: &mut Estimates, measured: &Measured, from: &str) 
             ..item
         });
     }
-    if let Some(growth::Growth { per_step, steps }) = learned {
-        let what = "drift: growth of the reward";
-        estimates.items.push(Item::number(what, TABLE, "growth", "logistic", per_step, steps));
+    if learned.is_some() {
         estimates.items.push(setting("gradient_kept", number(kept[0])));
     } else {
         estimates.note(
-            "how fast the policy learns is not told (`growth`): that takes 40 train steps whose mean \
-             rewards lie between 0 and 1 and rise",
+            "how fast the policy learns is not told (`positive_growth` of the judge): that takes 40 train \
+             steps, and rewards that lie between 0 and 1 and rise",
         );
     }
     let Some(tokens) = tokens else { return };
@@ -189,6 +186,7 @@ mod tests {
         use headway_shared::ratio::Member;
         use headway_shared::version::RolloutVersion;
 
+        use crate::calibrate::fit::Parameter;
         use crate::drift::Batch;
 
         let mut found = Measured::default();
@@ -198,9 +196,6 @@ mod tests {
                 let square = 1e-14 + a * libm::pow(f64::from(k), 1.5);
                 found.reported.extend(report(PROBE, step, k, square));
             }
-            let value = 1.0 / (1.0 + libm::exp(3.0 - 0.05 * f64::from(step)));
-            let (name, step_id) = ("reward_mean".to_owned(), StepId(u64::from(step)));
-            found.reported.push(Reported { step: step_id, name, staleness: None, value });
             let member = |at: u32| Member { group: 2, reward: f64::from(at % 2), masked: false };
             let head = RolloutVersion::new(step.saturating_sub(6));
             found.batches.batches.push(Batch {
@@ -209,9 +204,11 @@ mod tests {
                 segments: vec![Segment { version: head, tokens: 20 }; 8],
             });
         }
-        let written = |found: &Measured| {
+        let growth = Parameter { value: 0.05, low: 0.04, high: 0.06 };
+        let learned = Learning { positive: 0.05, growth, spread: 0.0, samples: 960 };
+        let written = |found: &Measured, learned: Option<&Learning>| {
             let mut estimates = Estimates::default();
-            drift(&mut estimates, found, "a run");
+            drift(&mut estimates, found, "a run", learned);
             let all = estimates.items.iter().flat_map(|item| item.values.clone());
             let of = |key: &str| all.clone().find(|(known, _)| *known == key).map(|(_, text)| text);
             (of("gradient_kept"), of("windows").unwrap())
@@ -219,14 +216,13 @@ mod tests {
         let training = &mut found.config.policy_training;
         training.correction = Correction::PpoClip;
         (training.correction_low, training.correction_high) = (800_000, 1_250_000);
-        let (first, windows) = written(&found);
+        let (first, windows) = written(&found, Some(&learned));
         let first: f64 = first.unwrap().parse().unwrap();
         assert!((0.6..0.9).contains(&first), "{first}");
         assert!(windows.contains("from_step = 60") && windows.contains("gradient_kept = 1 }"));
         found.config.policy_training.correction = Correction::None;
-        assert_eq!(written(&found).0.unwrap(), "1");
-        found.reported.retain(|row| row.name != "reward_mean");
-        let (none, windows) = written(&found);
+        assert_eq!(written(&found, Some(&learned)).0.unwrap(), "1");
+        let (none, windows) = written(&found, None);
         assert!(none.is_none() && !windows.contains("gradient_kept"), "{windows}");
     }
 
@@ -247,7 +243,7 @@ mod tests {
         }
         let number = |reported: &[Reported], key: &str| {
             let mut estimates = Estimates::default();
-            drift(&mut estimates, &measured(reported), "a run");
+            drift(&mut estimates, &measured(reported), "a run", None);
             let path = format!("world.drift.{key}");
             let of = |item: &Item| item.parameters.iter().any(|(known, _)| *known == path);
             let item = estimates.items.iter().find(|item| of(item)).unwrap();
@@ -260,7 +256,7 @@ mod tests {
         assert_eq!(count, 12 + 24);
         assert!(spread.holds(0.6) && spread.low > 0.3, "{spread:?}");
         let mut none = Estimates::default();
-        drift(&mut none, &measured(&report(TRAINED, 1, 1, 0.01)), "a run");
+        drift(&mut none, &measured(&report(TRAINED, 1, 1, 0.01)), "a run", None);
         assert!(none.items.is_empty() && none.notes[0].contains("no lag probe"));
     }
 }

@@ -37,6 +37,7 @@ mod times;
 
 pub use chosen::{Candidate, Fit, LEAST_P, Limits, MOST_DISTANCE, fit, fit_family, fit_within};
 pub use drift::{DriftFit, ProbePoint, WindowFit, drift, step_spread};
+pub(super) use maximum::maximum;
 pub use proportion::{rate, share};
 pub use regression::{Line, Plane, line, plane};
 

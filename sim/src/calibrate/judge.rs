@@ -19,8 +19,8 @@ const ONE: Score = 1_000_000;
 /// Votes that start when more are in flight take longer by this part: the endpoint queues them.
 const QUEUES: f64 = 1.25;
 
-/// Adds all of `[world.judge]`.
-pub(super) fn judge(estimates: &mut Estimates, measured: &Measured, since: Time) {
+/// Adds all of `[world.judge]`, but what is known of a policy that `learned`.
+pub(super) fn judge(estimates: &mut Estimates, measured: &Measured, since: Time, learned: bool) {
     let votes: Vec<&Vote> = measured.votes.votes.iter().filter(|vote| vote.at >= since).collect();
     if votes.is_empty() {
         return;
@@ -34,7 +34,7 @@ pub(super) fn judge(estimates: &mut Estimates, measured: &Measured, since: Time)
     let all = scored + invalid + failed;
     estimates.share("votes that failed", TABLE, "failed_share", failed, all, 0);
     estimates.share("votes without a score", TABLE, "invalid_share", invalid, scored + invalid, 0);
-    scores(estimates, &votes);
+    scores(estimates, &votes, learned);
 }
 
 fn times(estimates: &mut Estimates, votes: &[&Vote], since: Time, concurrency: u32) {
@@ -117,8 +117,8 @@ fn verdicts(estimates: &mut Estimates, votes: &[&Vote], since: Time) {
     }
 }
 
-/// What samples are worth: a sample is told by its first two votes.
-fn scores(estimates: &mut Estimates, votes: &[&Vote]) {
+/// What samples are worth, unless that is known of a policy that learned: a sample is told by its first two votes.
+fn scores(estimates: &mut Estimates, votes: &[&Vote], learned: bool) {
     let mut samples: BTreeMap<u64, (Option<u64>, Vec<Score>)> = BTreeMap::new();
     let mut between = 0;
     for vote in votes {
@@ -139,13 +139,25 @@ fn scores(estimates: &mut Estimates, votes: &[&Vote]) {
              or -1"
         ));
     }
+    let agreement = agreement(samples.values().map(|(_, scores)| scores.as_slice()));
+    match agreement {
+        Some((agreement, pairs)) => {
+            let (what, key) = ("votes that are right", "agreement");
+            estimates.items.push(Item::number(what, TABLE, key, "share", agreement, pairs));
+        }
+        None => estimates.note(
+            "whether votes are right cannot be seen, as samples have one vote: `agreement` is 1",
+        ),
+    }
+    if learned {
+        return;
+    }
     let mut groups: BTreeMap<u64, Group> = BTreeMap::new();
     for (group, scores) in samples.values() {
         if let Some(group) = group {
             groups.entry(*group).or_default().add(scores[0]);
         }
     }
-    let agreement = agreement(samples.values().map(|(_, scores)| scores.as_slice()));
     let found = match agreement {
         // Where votes err, a group whose votes are alike is no sign of its prompt.
         Some(_) => None,
@@ -171,15 +183,6 @@ fn scores(estimates: &mut Estimates, votes: &[&Vote]) {
                 estimates.items.push(item("samples worth -1", "negative_share", whole(-1)));
             }
         }
-    }
-    match agreement {
-        Some((agreement, pairs)) => {
-            let (what, key) = ("votes that are right", "agreement");
-            estimates.items.push(Item::number(what, TABLE, key, "share", agreement, pairs));
-        }
-        None => estimates.note(
-            "whether votes are right cannot be seen, as samples have one vote: `agreement` is 1",
-        ),
     }
 }
 

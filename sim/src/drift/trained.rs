@@ -5,7 +5,6 @@ use headway_shared::core::Sample;
 use headway_shared::digest::Digest;
 use headway_shared::input::Segment;
 use headway_shared::ratio::{self, LogProbs, Loss, Member, Term, Token, advantages};
-use headway_shared::version::RolloutVersion;
 
 use super::learning::{Course, Kept, Lesson};
 use super::model::Model;
@@ -87,13 +86,8 @@ pub struct Batch {
 impl Batch {
     /// The batch of these samples, all trained by one step.
     pub(crate) fn new(version: u32, samples: &[&Sample]) -> Self {
-        let segment = |sample: &&Sample| {
-            let tokens = sample.tokens;
-            let mean = sample.version_sum.checked_div(u64::from(tokens));
-            let version = mean.and_then(|mean| u32::try_from(mean).ok());
-            let version = version.map_or(sample.head, RolloutVersion::new);
-            Segment { version, tokens }
-        };
+        let segment =
+            |sample: &&Sample| Segment { version: sample.mean_version(), tokens: sample.tokens };
         Self { version, members: members(samples), segments: samples.iter().map(segment).collect() }
     }
 }

@@ -15,13 +15,11 @@ const POWER: std::ops::RangeInclusive<f64> = 1.0..=2.0;
 const STEP_SPREAD: std::ops::RangeInclusive<f64> = 0.0..=3.0;
 /// With 0.999, a thousand steps are alike.
 const STEP_CORRELATION: std::ops::RangeInclusive<f64> = 0.0..=0.999;
-/// With 10, a chance of one in a thousand is a thousand to one two steps later.
-const GROWTH: std::ops::RangeInclusive<f64> = 0.0..=10.0;
 /// With less, nearly nothing was left to learn from.
 const KEPT: std::ops::RangeInclusive<f64> = 0.01..=1.0;
 
-/// Reads `[world.drift]`, if it is there.
-pub(super) fn read(world: &mut Reader<'_>) -> Option<Model> {
+/// Reads `[world.drift]`, if it is there. By `growth` the log-odds of the reward grow per version.
+pub(super) fn read(world: &mut Reader<'_>, growth: f64) -> Option<Model> {
     let mut table = world.optional_table("drift")?;
     let source = table.string("calibrated_from", "");
     if table.has("calibrated_from") && source.trim().is_empty() {
@@ -54,8 +52,16 @@ pub(super) fn read(world: &mut Reader<'_>) -> Option<Model> {
         sampled_tokens: table.u32("sampled_tokens", 16, 1..=100_000),
         step_spread: table.float("step_spread", 0.0, STEP_SPREAD),
         step_correlation: table.float("step_correlation", 0.0, STEP_CORRELATION),
-        growth: growth(&mut table),
+        growth: (growth > 0.0).then_some(Growth { per_step: growth }),
     };
+    if model.growth.is_none() && table.has("gradient_kept") {
+        table.error(
+            "gradient_kept",
+            "`gradient_kept` says what a correction left of a gradient, and `world.judge.positive_growth` is 0",
+            "write under [world.judge] how much the log-odds of `positive_share` grow per version, or \
+             leave this key out",
+        );
+    }
     if model.shifted_share + model.padded_share > 1.0 {
         table.error(
             "padded_share",
@@ -68,19 +74,6 @@ pub(super) fn read(world: &mut Reader<'_>) -> Option<Model> {
     }
     table.finish();
     Some(model)
-}
-
-/// How fast the fitted policy learned; `None`: that is not known.
-fn growth(table: &mut Reader<'_>) -> Option<Growth> {
-    let growth = Growth { per_step: table.float("growth", 0.0, GROWTH) };
-    if growth.per_step == 0.0 && table.has("gradient_kept") {
-        table.error(
-            "gradient_kept",
-            "`gradient_kept` says what a correction left of a gradient, and `growth` is 0",
-            "write `growth`, how much the log-odds of the reward grew per train step, or leave both out",
-        );
-    }
-    (growth.per_step > 0.0).then_some(growth)
 }
 
 /// The stretches of training: the first, and those of `windows`, in order.

@@ -11,7 +11,7 @@ use super::{drift, faults, serving};
 use crate::drift::Model;
 use crate::rates::RateTable;
 use crate::world::settings::{
-    Environment, Judge, JudgeLatency, StepTime, Trainer, Transfer, Weights, WorldConfig,
+    Environment, Judge, JudgeLatency, Learning, StepTime, Trainer, Transfer, Weights, WorldConfig,
 };
 
 /// A share.
@@ -23,6 +23,10 @@ pub(super) fn rest(key: &str, other: f64) -> String {
     let left = ((1.0 - other) * 1e6).round() / 1e6;
     format!("`{key} = {left}`")
 }
+/// With 10, a chance of one in a thousand is a thousand to one two versions later.
+const GROWTH: std::ops::RangeInclusive<f64> = 0.0..=10.0;
+/// With 10, nearly every prompt is always solved or never.
+const PROMPT_SPREAD: std::ops::RangeInclusive<f64> = 0.0..=10.0;
 /// Any rate or time that is not zero.
 const POSITIVE: std::ops::RangeInclusive<f64> = 1e-9..=1e12;
 
@@ -62,7 +66,7 @@ pub(super) fn read(
         weights: weights(world.table("weights"), columns),
         faults: faults::read(world.table("faults"), columns, variant),
     };
-    let drift = drift::read(&mut world);
+    let drift = drift::read(&mut world, config.judge.learning.positive_growth);
     world.finish();
     Read { config, rates, resources, drift }
 }
@@ -115,6 +119,10 @@ fn judge(mut table: Reader<'_>, columns: &mut Columns<'_>, resources: &mut Resou
         agreement: table.float("agreement", 1.0, SHARE),
         solved_share: table.float("solved_share", 0.0, SHARE),
         hopeless_share: table.float("hopeless_share", 0.0, SHARE),
+        learning: Learning {
+            positive_growth: table.float("positive_growth", 0.0, GROWTH),
+            prompt_spread: table.float("prompt_spread", 0.0, PROMPT_SPREAD),
+        },
     };
     if judge.solved_share + judge.hopeless_share > 1.0 {
         table.error(

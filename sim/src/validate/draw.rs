@@ -110,9 +110,11 @@ fn drift_windows(scenario: &Scenario, drawn: &[(&str, f64)]) -> Option<String> {
         let a = drawn.iter().find(|(of, _)| *of == key).map_or(stretch.a, |(_, a)| *a);
         let mut window = format!("from_step = {}, a = {a:?}", stretch.from_step);
         // What it has from the first stretch is what is drawn for that.
-        for (key, value, of_first) in
-            [("sigma0", stretch.sigma0, first.sigma0), ("p", stretch.p, first.p)]
-        {
+        for (key, value, of_first) in [
+            ("sigma0", stretch.sigma0, first.sigma0),
+            ("p", stretch.p, first.p),
+            ("gradient_kept", stretch.kept, first.kept),
+        ] {
             if value != of_first {
                 window += &format!(", {key} = {value:?}");
             }
@@ -173,7 +175,10 @@ mod tests {
             sigma0 = 0.0
             a = 0.01
             p = 1.5
-            windows = [{ from_step = 50, a = 0.02 }, { from_step = 90, a = 0.001, p = 1.1 }]
+            gradient_kept = 0.8
+            windows = [{ from_step = 50, a = 0.02, gradient_kept = 0.9 }, { from_step = 90, a = 0.001, p = 1.1 }]
+            [world.judge]
+            positive_growth = 0.05
             [calibration]
             from = "run.db"
             parameters = [
@@ -188,13 +193,14 @@ mod tests {
         let (scenario, _) = Scenario::load(&layers, &folder).unwrap();
         let drift = drawn(&scenario, &[0.0, ENDS, -ENDS], &[]).unwrap().drift.unwrap();
         let near = |found: f64, expected: f64| assert!((found / expected - 1.0).abs() < 1e-9);
-        let law = |from_step, a, p| Stretch { from_step, sigma0: 0.0, a, p, kept: 1.0 };
-        let expected = [law(0, 0.005, 1.6), law(50, 0.02, 1.6), law(90, 0.0005, 1.1)];
+        let law = |from_step, a, p, kept| Stretch { from_step, sigma0: 0.0, a, p, kept };
+        let expected =
+            [law(0, 0.005, 1.6, 0.8), law(50, 0.02, 1.6, 0.9), law(90, 0.0005, 1.1, 0.8)];
         assert_eq!(drift.stretches.len(), expected.len());
         for (found, expected) in drift.stretches.iter().zip(expected) {
             near(found.a, expected.a);
             near(found.p, expected.p);
-            assert_eq!(found.from_step, expected.from_step);
+            assert_eq!((found.from_step, found.kept), (expected.from_step, expected.kept));
         }
         let asked = drawn(&scenario, &[0.0; 3], &["world.drift.windows=[]".to_owned()]).unwrap();
         assert_eq!(asked.drift.unwrap().stretches.len(), 1, "what is asked for is over all");

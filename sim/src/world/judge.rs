@@ -9,7 +9,7 @@ use headway_shared::time::{Span, Time};
 
 use super::client::{Turn, luck};
 use super::event::{Bus, Event, count, span};
-use super::settings::{Judge as Settings, JudgeLatency};
+use super::settings::{Judge as Settings, JudgeLatency, Learning};
 use super::window::Window;
 use crate::kernel::random::Component;
 
@@ -26,8 +26,10 @@ struct Judged {
     entity: u64,
     /// Votes started so far.
     votes: u32,
-    /// What it deserves: what a vote says that is right.
-    deserves: Score,
+    /// What its turn is about.
+    prompt: u64,
+    /// Its place among all samples, from 0 (best) to 1: it decides what the sample deserves.
+    place: f64,
 }
 
 /// Where a vote is.
@@ -88,11 +90,10 @@ impl Judge {
     }
 
     /// A turn became a sample.
-    pub(super) fn admitted(&mut self, bus: &Bus, sample: SampleId, turn: &Turn) {
+    pub(super) fn admitted(&mut self, sample: SampleId, turn: &Turn) {
         if self.samples.get(sample.0).is_none() {
-            let of_prompt = self.score_of_prompt(bus, turn.prompt);
-            let deserves = of_prompt.unwrap_or_else(|| self.score(luck(turn.luck, LUCK)));
-            self.samples.insert(sample.0, Judged { entity: turn.entity, votes: 0, deserves });
+            let (entity, prompt, place) = (turn.entity, turn.prompt, luck(turn.luck, LUCK));
+            self.samples.insert(sample.0, Judged { entity, votes: 0, prompt, place });
         }
     }
 
@@ -142,8 +143,7 @@ impl Judge {
         };
         let before = *judged;
         judged.votes += 1;
-        let read = facts.map_or(0, |facts| facts.prompt_tokens.saturating_add(facts.tokens));
-        let vote = self.draw(bus, id, before, read);
+        let vote = self.draw(bus, id, before, facts);
         let slot = self.free.pop().unwrap_or_else(|| {
             self.votes.push(vote);
             // A vote takes 48 bytes: memory ends long before `u32` does.
@@ -195,10 +195,10 @@ impl Judge {
     }
 
     /// Draws the next vote on a sample.
-    fn draw(&self, bus: &Bus, id: VoteId, judged: Judged, read: u32) -> Vote {
+    fn draw(&self, bus: &Bus, id: VoteId, judged: Judged, facts: Option<&Sample>) -> Vote {
         let settings = &self.settings;
-        let Judged { entity, votes, deserves } = judged;
-        let ordinal = entity * VOTES + u64::from(votes) % VOTES;
+        let read = facts.map_or(0, |facts| facts.prompt_tokens.saturating_add(facts.tokens));
+        let ordinal = judged.entity * VOTES + u64::from(judged.votes) % VOTES;
         let stream = &mut bus.key.stream(Component::Judge, ordinal);
         let verdict = count(settings.verdict_tokens.sample(stream, ordinal));
         let secs = match &settings.latency {
@@ -215,10 +215,16 @@ impl Judge {
             VoteOutcome::Invalid
         } else if bus.now < self.same_until {
             VoteOutcome::Score(ONE)
-        } else if settings.agreement >= 1.0 || stream.chance(settings.agreement) {
-            VoteOutcome::Score(deserves)
         } else {
-            VoteOutcome::Score(self.score(stream.uniform()))
+            let version = facts.map_or(0, |facts| facts.mean_version().number());
+            let shares = self.shares(bus, judged.prompt, version);
+            let right = settings.agreement >= 1.0 || stream.chance(settings.agreement);
+            VoteOutcome::Score(if right {
+                self.score_of_prompt(bus, judged.prompt)
+                    .unwrap_or_else(|| shares.score(judged.place))
+            } else {
+                shares.score(stream.uniform())
+            })
         };
         let tokens = read.saturating_add(verdict);
         let time = (!hangs).then(|| span(secs));
@@ -236,15 +242,21 @@ impl Judge {
         solved.or((random < solved_share + hopeless_share).then_some(0))
     }
 
-    /// The score at this place of all samples, from 0 to 1.
-    fn score(&self, random: f64) -> Score {
-        if random < self.settings.positive_share {
-            ONE
-        } else if random < self.settings.positive_share + self.settings.negative_share {
-            -ONE
-        } else {
-            0
+    /// What samples deserve that this version generated for this prompt.
+    fn shares(&self, bus: &Bus, prompt: u64, version: u32) -> Shares {
+        let Settings { positive_share: positive, negative_share: negative, learning, .. } =
+            self.settings;
+        if learning == Learning::default() {
+            return Shares { positive, negative };
         }
+        let of_prompt = bus.key.stream(Component::Prompt, !prompt).normal();
+        let log_odds = libm::log(positive / (1.0 - positive))
+            + learning.positive_growth * f64::from(version)
+            + learning.prompt_spread * of_prompt;
+        let risen = 1.0 / (1.0 + libm::exp(-log_odds));
+        // The others keep their proportions.
+        let rest = if positive < 1.0 { (1.0 - risen) / (1.0 - positive) } else { 0.0 };
+        Shares { positive: risen, negative: negative * rest }
     }
 
     fn serve(&mut self, bus: &mut Bus, slot: u32) {
@@ -274,6 +286,25 @@ impl Judge {
         vote.state = State::Free;
         vote.stamp = vote.stamp.wrapping_add(1);
         self.free.push(slot);
+    }
+}
+
+/// Which shares of samples deserve 1 and -1.
+struct Shares {
+    positive: f64,
+    negative: f64,
+}
+
+impl Shares {
+    /// The score at this place of all samples, from 0 to 1.
+    fn score(&self, place: f64) -> Score {
+        if place < self.positive {
+            ONE
+        } else if place < self.positive + self.negative {
+            -ONE
+        } else {
+            0
+        }
     }
 }
 

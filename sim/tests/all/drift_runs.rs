@@ -224,7 +224,7 @@ fn what_is_wrong_with_drift_is_said_where_it_is_written() {
     let unnamed = drift(&format!("{rest}calibrated_from = \"\""));
     assert!(unnamed.contains("`calibrated_from` says nothing"), "{unnamed}");
     let lone = drift(&format!("{rest}gradient_kept = 0.9"));
-    assert!(lone.contains("and `growth` is 0"), "{lone}");
+    assert!(lone.contains("and `world.judge.positive_growth` is 0"), "{lone}");
     let wide = drift(&format!("{rest}step_spread = 4"));
     assert!(wide.contains("`step_spread` must be between 0 and 3"), "{wide}");
     let unknown = drift(&format!("{rest}sigma = 1"));
@@ -305,8 +305,8 @@ fn a_policy_whose_gradient_is_clipped_moves_less() {
         ];
         run(&load(SLOTS, &[&set[..], more].concat()))
     };
-    let growth = "world.drift.growth=0.0001";
-    let (plain, none) = (at(&[]), at(&["world.drift.growth=0"]));
+    let growth = "world.judge.positive_growth=0.0001";
+    let (plain, none) = (at(&[]), at(&["world.judge.positive_growth=0"]));
     assert_eq!(plain.summary, none.summary, "0 is as if the key were not there");
     let square = |result: &RunResult| get(result, "learner_rollout_log_square");
     let clipped = at(&[growth]);
@@ -337,7 +337,7 @@ fn a_policy_that_keeps_twice_the_gradient_comes_to_rest_in_half_the_steps() {
             "world.drift.windows=[{ from_step = 300, a = 0.0 }]",
             "max_head_off_policyness=4",
             "scenario.steps=400",
-            "world.drift.growth=0.0001",
+            "world.judge.positive_growth=0.0001",
         ];
         get(&run(&load(SLOTS, &[&set[..], more].concat())), "learner_rollout_log_square")
     };
@@ -355,17 +355,20 @@ fn tokens_of_good_samples_are_clipped_more_where_the_reward_grows() {
             "correction_low=0.8",
             "correction_high=1.25",
             "world.clients.output_tokens={ kind = 'constant', value = 2 }",
-            "world.judge.positive_share=0.5",
+            // From one in five to nine in ten.
+            "world.judge.positive_share=0.2",
+            "policy_training.batch_size=200",
             "world.drift.sigma0=0",
             "world.drift.a=0.002",
             "world.drift.p=1.5",
             "max_head_off_policyness=8",
-            "scenario.steps=1000",
+            "scenario.steps=60",
             growth,
         ];
         get(&run(&load(SLOTS, &set)), "clipped_fraction")
     };
-    let (none, some) = (clipped("world.drift.growth=0"), clipped("world.drift.growth=0.06"));
+    let (none, some) =
+        (clipped("world.judge.positive_growth=0"), clipped("world.judge.positive_growth=0.06"));
     assert!(some > 1.2 * none, "{some} and {none}");
 }
 

@@ -7,17 +7,17 @@ const MOST_HALVINGS: u32 = 40;
 
 /// A maximum.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Peak<const D: usize> {
-    pub(super) at: [f64; D],
-    pub(super) value: f64,
+pub(in crate::calibrate) struct Peak<const D: usize> {
+    pub(in crate::calibrate) at: [f64; D],
+    pub(in crate::calibrate) value: f64,
     /// Minus the inverse of the second derivatives: the covariance of the estimate.
-    pub(super) covariance: [[f64; D]; D],
+    pub(in crate::calibrate) covariance: [[f64; D]; D],
 }
 
 /// The maximum of a smooth function near `start`, by Newton's method with differences for
 /// derivatives; all coordinates on the scale of a logarithm. `None` where the function has none:
 /// it goes on rising, or is flat.
-pub(super) fn maximum<const D: usize>(
+pub(in crate::calibrate) fn maximum<const D: usize>(
     of: impl Fn(&[f64; D]) -> f64,
     start: [f64; D],
 ) -> Option<Peak<D>> {
