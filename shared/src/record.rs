@@ -26,4 +26,4 @@ pub use writer::Writer;
 
 /// Changes whenever the core may decide otherwise on the same inputs: a record or snapshot of
 /// another version cannot be replayed.
-pub const DECISION_VERSION: u32 = 4;
+pub const DECISION_VERSION: u32 = 5;

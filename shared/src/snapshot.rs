@@ -192,6 +192,6 @@ mod tests {
             world.handle(&input);
         }
         let digest = Digest::of(&to_bytes(&world.scheduler).unwrap()).to_string();
-        assert_eq!((LAYOUT_VERSION, digest.as_str()), (4, "458c598ab2759085"));
+        assert_eq!((LAYOUT_VERSION, digest.as_str()), (4, "79d2e518288aeb56"));
     }
 }

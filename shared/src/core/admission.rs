@@ -125,16 +125,15 @@ impl Scheduler {
         !self.held.is_empty() && self.needs_place(slot)
     }
 
-    /// The turn needs a free place: it has none through its group, its session, or an attempt.
+    /// The turn needs a free place: it has none through its group, its session, or an attempt. A session whose end
+    /// turns wait for begins its next group beyond what the gate has: that group's members wait for the same.
     pub(super) fn needs_place(&self, slot: Slot) -> bool {
         let turn = &self.turns[slot];
         if turn.purpose != Purpose::Train || turn.sample != NONE || self.goes_on(slot) {
             return false;
         }
-        match self.group_slot(slot) {
-            Some(group) => !self.groups[group].placed,
-            None => !self.session_reserved(turn.session),
-        }
+        let placed = self.group_slot(slot).is_some_and(|group| self.groups[group].placed);
+        !placed && !self.session_reserved(turn.session)
     }
 
     /// Turns of the session wait for its end, so that it must be able to reach it.
@@ -365,6 +364,12 @@ impl Scheduler {
             self.groups[group].members.push_back(&mut self.member_links, sample);
         }
         self.begin_trajectory(session, sample);
+        // It keeps a place now until its end, or a slot.
+        let session_places = self.trajectories() || self.session_reserved(session);
+        if session_places && self.sessions[session].samples == 1 && self.sessions[session].turns > 1
+        {
+            self.line_up_turns_of(session);
+        }
     }
 
     /// Reserves room in the queues that promise it at admission.

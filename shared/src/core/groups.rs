@@ -53,7 +53,7 @@ impl Scheduler {
         entry.placed = true;
         entry.admission = self.next_sample;
         entry.floor = deploy;
-        entry.representative = NONE;
+        let representative = std::mem::replace(&mut entry.representative, NONE);
         let coming = entry.size - (entry.consumed - 1);
         entry.reserved_rollout = coming * u32::from(reserves(&self.config.queue.rollout));
         entry.reserved_output = coming * u32::from(reserves(&self.config.queue.output));
@@ -62,6 +62,13 @@ impl Scheduler {
         self.places += 1;
         self.gate.took_place();
         self.start_group_timer(group);
+        // One that had no need of the place came before the one that waits for it.
+        if representative != NONE && representative != slot {
+            self.held.remove(&mut self.turn_links, representative);
+            self.turns[representative].state = TurnState::InLine;
+            self.line.push_back(&mut self.turn_links, representative);
+            self.admission_due = true;
+        }
         while let Some(mate) = self.groups[group].held.pop_front(&mut self.turn_links) {
             self.turns[mate].state = TurnState::InLine;
             self.line.push_back(&mut self.turn_links, mate);

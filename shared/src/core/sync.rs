@@ -85,7 +85,8 @@ impl Scheduler {
         let due = totals.broken
             || totals.oldest.is_some_and(|oldest| self.is_beyond_interval(oldest, waits))
             || (!self.lost.is_empty() && self.replicas.iter().any(lost));
-        if due || self.weights.wished || self.line_needs_newer_weights() {
+        let wished = self.weights.wished && self.replicas.iter().any(|replica| replica.alive);
+        if due || wished || self.line_needs_newer_weights() {
             self.publish();
         }
     }
@@ -301,9 +302,13 @@ impl Scheduler {
         if current.failed {
             return self.retry_later();
         }
-        self.ledger.publications += 1;
+        // All that were to load may have gone meanwhile.
+        let version = DeployVersion::of(current.version);
+        let reached =
+            self.replicas.iter().any(|replica| replica.alive && replica.deploy >= version);
+        self.ledger.publications += u64::from(reached);
         self.weights.failures = 0;
-        self.weights.wished &= !current.wished;
+        self.weights.wished &= !(current.wished && reached);
         self.gate.weights_served(self.standing());
     }
 

@@ -6,7 +6,7 @@
 //! others hold. Between turns the sample waits for the end of its session; then it is judged.
 
 use super::slab::{List, NONE, Slot};
-use super::state::{Environment, Purpose, TurnState};
+use super::state::{Environment, Purpose};
 use super::{SampleState, Scheduler, Stage};
 use crate::action::Discard;
 use crate::config::SampleUnit;
@@ -66,23 +66,6 @@ impl Scheduler {
         }
         self.sessions[session].trajectory = sample;
         self.keep_slot(sample);
-        if self.sessions[session].turns > 1 {
-            self.line_up_turns_of(session);
-        }
-    }
-
-    /// Turns of a session that wait for a place behind others need none any more.
-    fn line_up_turns_of(&mut self, session: Slot) {
-        let mut next = self.held.front();
-        while let Some(slot) = next {
-            next = self.held.after(&self.turn_links, slot);
-            if self.turns[slot].session == session {
-                self.held.remove(&mut self.turn_links, slot);
-                self.turns[slot].state = TurnState::InLine;
-                self.line.push_back(&mut self.turn_links, slot);
-                self.admission_due = true;
-            }
-        }
     }
 
     /// A turn that goes on is about to start.

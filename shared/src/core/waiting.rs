@@ -2,7 +2,7 @@
 
 use super::Scheduler;
 use super::slab::{NONE, Slot};
-use super::state::{Purpose, TurnState};
+use super::state::{Purpose, Turn, TurnState};
 use crate::action::{Action, Discard, Refusal};
 
 impl Scheduler {
@@ -33,19 +33,43 @@ impl Scheduler {
         }
     }
 
+    /// Turns of a session that wait for a place, behind others or with their group, need none any more.
+    #[cold]
+    pub(super) fn line_up_turns_of(&mut self, session: Slot) {
+        let waits = |turn: &Turn| {
+            turn.session == session
+                && turn.sample == NONE
+                && matches!(turn.state, TurnState::Held | TurnState::HeldWithGroup)
+        };
+        let mut waiting: Vec<Slot> =
+            self.turns.iter().filter(|(_, turn)| waits(turn)).map(|(slot, _)| slot).collect();
+        waiting.sort_unstable_by_key(|&slot| self.turns[slot].request);
+        for slot in waiting {
+            self.leave_held(slot);
+            self.turns[slot].state = TurnState::InLine;
+            self.line.push_back(&mut self.turn_links, slot);
+            self.admission_due = true;
+        }
+    }
+
+    /// Takes a turn that waits for a place from those that do.
+    fn leave_held(&mut self, slot: Slot) {
+        if self.turns[slot].state == TurnState::HeldWithGroup {
+            if let Some(group) = self.group_slot(slot) {
+                self.groups[group].held.remove(&mut self.turn_links, slot);
+            }
+        } else {
+            self.held.remove(&mut self.turn_links, slot);
+            self.promote_group_mate(slot);
+        }
+    }
+
     /// Takes a waiting turn out of its line, whichever it is in.
     pub(super) fn leave_line(&mut self, slot: Slot) {
-        match self.turns[slot].state {
-            TurnState::InLine => self.line.remove(&mut self.turn_links, slot),
-            TurnState::HeldWithGroup => {
-                if let Some(group) = self.group_slot(slot) {
-                    self.groups[group].held.remove(&mut self.turn_links, slot);
-                }
-            }
-            _ => {
-                self.held.remove(&mut self.turn_links, slot);
-                self.promote_group_mate(slot);
-            }
+        if self.turns[slot].state == TurnState::InLine {
+            self.line.remove(&mut self.turn_links, slot);
+        } else {
+            self.leave_held(slot);
         }
         let turn = &self.turns[slot];
         if turn.attempt == 0 {

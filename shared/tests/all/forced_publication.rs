@@ -105,3 +105,18 @@ fn what_trains_is_not_changed_by_it() {
     bench.scored(1, GOOD);
     assert!(bench.training());
 }
+
+#[test]
+fn one_that_reaches_nobody_is_still_wished_for() {
+    let mut bench = Bench::new(|_| {});
+    wish(&mut bench);
+    bench.save();
+    bench.replica_down(R0);
+    assert_eq!((bench.core.ledger().publications, publishes(&bench)), (0, 0));
+    assert!(bench.core.publication_wished());
+    bench.replica_up(R0, 0);
+    assert_eq!(publishes(&bench), 1, "there is a replica again");
+    bench.save();
+    bench.load(R0);
+    assert_eq!((bench.core.ledger().publications, bench.core.publication_wished()), (1, false));
+}

@@ -2,13 +2,13 @@
 
 use headway_shared::action::{Action, Discard, Refusal};
 use headway_shared::config::{
-    Aggregate, Config, JudgeMode, JudgeNeeds, OnJudgeFailure, OnTie, ZeroScore,
+    Aggregate, Config, JudgeMode, JudgeNeeds, OnJudgeFailure, OnTie, OverLimit, ZeroScore,
 };
 use headway_shared::core::SampleState;
 use headway_shared::id::SampleId;
-use headway_shared::input::{Input, Score, VoteOutcome};
+use headway_shared::input::{Finish, Input, Score, VoteOutcome};
 
-use super::harness::{BAD, Bench, GOOD, ZERO, secs};
+use super::harness::{BAD, Bench, Decision, GOOD, ZERO, secs};
 
 /// Batches of 1, five votes a sample.
 fn court(edit: impl FnOnce(&mut Config)) -> Bench {
@@ -325,4 +325,53 @@ fn without_fire_on_turn_end_a_session_is_judged_when_it_ends() {
     let second = bench.turn(0);
     bench.end_session(0);
     assert_eq!(bench.votes_on(first) + bench.votes_on(second), 2);
+}
+
+/// Turns that wait for their session's end hold their places until then.
+fn waits_for_the_end(edit: impl FnOnce(&mut Config)) -> Bench {
+    court(|c| {
+        c.reward_judging.fire_on_turn_end = false;
+        c.reward_judging.votes = 1;
+        c.policy_training.max_head_off_policyness = 0;
+        c.policy_serving.over_limit = OverLimit::Hold;
+        edit(c);
+    })
+}
+
+#[test]
+fn a_session_that_must_reach_its_end_begins_its_next_group_without_a_free_place() {
+    let mut bench = waits_for_the_end(|c| c.policy_training.group_size = 2);
+    // One place, which the first turns of both sessions have.
+    let first = [bench.turn_in(0, 1), bench.turn_in(1, 1)];
+    let second = [bench.turn_in(0, 2), bench.turn_in(1, 2)];
+    for session in [0, 1] {
+        bench.end_session(session);
+    }
+    for (sample, score) in first.into_iter().chain(second).zip([GOOD, BAD, GOOD, BAD]) {
+        bench.vote(sample, score);
+    }
+    bench.steps(1);
+    assert!(first.into_iter().all(|sample| bench.was_trained(sample)));
+}
+
+#[test]
+fn a_held_turn_starts_when_its_session_has_a_place_whoever_waits_before_it() {
+    let mut bench = waits_for_the_end(|c| c.policy_training.batch_size = 1);
+    let other = bench.admit(9);
+    let held: Vec<_> = [0, 1, 0].into_iter().map(|session| bench.request(session)).collect();
+    bench.finish_as(other, Finish::Failed, 0);
+    assert!(matches!(bench.decision(held[0]), Decision::Started { .. }));
+    assert_eq!(bench.decision(held[1]), Decision::Held);
+    assert!(matches!(bench.decision(held[2]), Decision::Started { .. }));
+}
+
+#[test]
+fn members_that_wait_for_their_group_s_place_start_when_another_had_no_need_of_it() {
+    let mut bench = waits_for_the_end(|c| c.policy_training.group_size = 2);
+    bench.turn_in(0, 1);
+    // A session without a place waits for one for the group that session 0 begins next.
+    let waiting = bench.request_in(2, 2);
+    assert_eq!(bench.decision(waiting), Decision::Held);
+    bench.admit_in(0, 2);
+    assert!(matches!(bench.decision(waiting), Decision::Started { sample: Some(_), .. }));
 }
