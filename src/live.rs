@@ -12,7 +12,7 @@ mod torch;
 use std::env;
 use std::time::Duration;
 
-use headway_runtime::driver::{self, Parts, Recovery, Status};
+use headway_runtime::driver::{self, DriverError, Parts, Recovery, Status};
 use headway_runtime::engine::ServerKind;
 use headway_runtime::gateway;
 use headway_runtime::judge;
@@ -84,13 +84,17 @@ pub(crate) async fn run(args: &Args, live: Live) -> Result<(), Failure> {
         ..driver::Options::default()
     };
     let started = driver::start(recovery, parts, options).await;
-    let (mut driver, run) = started.map_err(|error| unusable(&error))?;
+    let (mut driver, run) = started.map_err(|error| match error {
+        DriverError::TrainerDown => Failure::broken(error),
+        error => unusable(&error),
+    })?;
     let options = gateway::Options {
         api_key: api_key(),
         admin_token,
         training,
         dashboard,
         max_tokens,
+        temperature: settings.training.temperature,
         ..gateway::Options::default()
     };
     let mut signals = Signals::catch().map_err(Failure::broken)?;

@@ -313,7 +313,11 @@ impl Driver {
         let digest = self.decisions.add(now, &actions);
         let training = self.book.step;
         self.observer.observe(now, input, &actions, &self.scheduler);
-        self.narrator.observe(now, input, &actions, &self.scheduler, &self.metrics);
+        // What a step says that was given up comes too late, and counts for nothing.
+        let late = matches!(input, Input::StepEnded { step, .. } if training != Some(*step));
+        if !late {
+            self.narrator.observe(now, input, &actions, &self.scheduler, &self.metrics);
+        }
         self.guard_observes(now, input, &actions);
         tracing::trace!(target: "headway", seq, actions = actions.len(), "an input");
         self.book.observe(input, &actions);
@@ -340,10 +344,14 @@ impl Driver {
             }
             Input::StepEnded { step, ok } => {
                 let metrics = std::mem::take(&mut self.metrics);
-                // What a cancelled step says comes too late, and counts for nothing.
                 if training == Some(step) {
                     self.append(Row::StepEnded { step, ok, metrics, seq });
                     self.checkpoint_if_due(seq, ok);
+                }
+            }
+            Input::Restored { .. } => {
+                if let Some(step) = training {
+                    self.append(Row::StepEnded { step, ok: false, metrics: Vec::new(), seq });
                 }
             }
             _ => {}

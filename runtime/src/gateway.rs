@@ -60,6 +60,9 @@ pub struct Options {
     pub max_body: usize,
     /// The longest answer, in tokens, also where a request asks for more or does not say.
     pub max_tokens: u32,
+    /// The temperature that turns are sampled with unless a request says another; one that trains cannot, for the
+    /// trainer scores its tokens at this one. Above 0, to 2.
+    pub temperature: f64,
 }
 
 /// The API of an external trainer.
@@ -81,6 +84,7 @@ impl Default for Options {
             dashboard: None,
             max_body: 8 << 20,
             max_tokens: 4096,
+            temperature: 1.0,
         }
     }
 }

@@ -87,7 +87,7 @@ reasons! {
         Late = "late",
         /// Older than `stale_filter_steps`.
         StaleFilter = "stale_filter",
-        /// Parked, and too old or without a place when its next state came.
+        /// Parked, and older than the bound before its next state had come and a place was free.
         StaleParked = "stale_parked",
         /// Its generation was aborted by a weight sync.
         Aborted = "aborted",

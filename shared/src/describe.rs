@@ -203,7 +203,9 @@ pub const fn discard(reason: Discard) -> &'static str {
     match reason {
         Discard::Late => "older than max_head_off_policyness, under a strict bound",
         Discard::StaleFilter => "older than stale_filter_steps",
-        Discard::StaleParked => "parked, and too old or without a place when its next state came",
+        Discard::StaleParked => {
+            "parked, and too old before its next state had come and a place was free"
+        }
         Discard::Aborted => "its generation was aborted by a weight sync",
         Discard::ClientLeft => "its client left",
         Discard::GenerationFailed => {

@@ -181,6 +181,13 @@ impl Works {
         if let Input::ReplicaDown { replica } = *input {
             self.open.retain(|_, open| open.replica != Some(replica));
         }
+        // An older checkpoint voids the step that was training.
+        if let Input::Restored { .. } = *input {
+            for (_, open) in self.open.iter_mut().filter(|(work, _)| matches!(work, Work::Step(_)))
+            {
+                open.cancelled = true;
+            }
+        }
         for action in actions {
             if let Some(open) = Work::cancelled_by(action).and_then(|work| self.open.get_mut(&work))
             {
@@ -274,6 +281,18 @@ mod tests {
         let late =
             Input::GenerationEnded { request, attempt: 1, finish, first_token: None, segments };
         assert_eq!(works.observe(3, &late, &[]).len(), 1);
+    }
+
+    #[test]
+    fn a_step_that_an_older_checkpoint_voids_may_end_or_not() {
+        use crate::version::LearnerVersion;
+        let mut works = Works::default();
+        let (step, learner) = (crate::id::StepId(4), LearnerVersion::new(7));
+        works.observe(0, &Input::Tick, &[Action::StartStep { step, learner, samples: 2 }]);
+        assert_eq!(works.open().count(), 1);
+        works.observe(1, &Input::Restored { checkpoint: LearnerVersion::new(5) }, &[]);
+        assert_eq!(works.open().count(), 0);
+        assert_eq!(works.observe(2, &Input::StepEnded { step, ok: false }, &[]), []);
     }
 
     #[test]

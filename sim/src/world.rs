@@ -237,9 +237,11 @@ impl World {
             Action::CancelLoad { publication, replica } => {
                 weights.cancel(bus, serving, publication, replica);
             }
-            // The simulated learner counts by what the core makes of its steps.
-            Action::CancelStep { .. }
-            | Action::Hold { .. }
+            Action::CancelStep { step } => {
+                trainer.cancel(step);
+                serving.set_training(bus, trainer.is_training());
+            }
+            Action::Hold { .. }
             | Action::Discard { .. }
             | Action::OperatorReply { .. }
             | Action::Fail { .. } => {}

@@ -37,7 +37,8 @@ pub(crate) struct Args {
     /// the scenario's, at least 8]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(2..=100_000))]
     replications: Option<u32>,
-    /// The most runs altogether [default: a quarter of the whole grid's, at most 1600]
+    /// The most runs altogether, but for a few candidates that are run whatever it says [default: a quarter of
+    /// the whole grid's, at most 1600]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     runs: Option<u64>,
     /// Length of a window of the envelope, in seconds [default: about 20 train steps]

@@ -129,6 +129,13 @@ impl Learning {
         match self {
             Self::External(token) => {
                 let book = beside(&args.record, ".trainer.json");
+                if recovery.learner().number() > 0 && !book.exists() {
+                    return Err(Failure::input(format!(
+                        "{}: there is no such file: it remembers which step the external trainer has done\n\
+                         help: put back the one that belongs to this record, or begin another with --record FILE",
+                        book.display()
+                    )));
+                }
                 let made = ExternalTrainer::new(book, settings.training.lease);
                 let (external, desk) = made.map_err(Failure::input)?;
                 let link = trainer::spawn(recovery.clock(), external).map_err(Failure::broken)?;

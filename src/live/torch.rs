@@ -37,6 +37,7 @@ pub(super) struct Model {
     model: HuggingFaceModel,
     weights: Arc<Weights>,
     learning_rate: f64,
+    temperature: f64,
 }
 
 impl Model {
@@ -52,7 +53,7 @@ impl Model {
         let model = HuggingFaceModel::open(directory, longest).map_err(wrong)?;
         let weights = Arc::new(model.weights().map_err(wrong)?);
         let learning_rate = settings.training.learning_rate.unwrap_or(LEARNING_RATE);
-        Ok(Self { model, weights, learning_rate })
+        Ok(Self { model, weights, learning_rate, temperature: settings.training.temperature })
     }
 
     fn trainer(&self, args: &Args) -> Result<TchTrainer, Failure> {
@@ -63,6 +64,7 @@ impl Model {
             checkpoints: Some(beside(&args.record, ".checkpoints")),
             snapshots: room.clamp(1, MAX_SNAPSHOTS),
             optimizer: AdamW { learning_rate: self.learning_rate, ..AdamW::default() },
+            temperature: self.temperature,
             ..TchTrainer::new(shape, device, self.weights.clone())
         })
     }
@@ -117,6 +119,7 @@ fn begin(args: &Args, settings: &Settings) -> Result<Start, Failure> {
     let trainer = TchTrainer {
         checkpoints: Some(beside(&args.record, ".checkpoints")),
         optimizer: AdamW { learning_rate, ..own },
+        temperature: settings.training.temperature,
         ..TchTrainer::new(shape.clone(), device, weights.clone())
     };
     let kind = model::Kind::Float;

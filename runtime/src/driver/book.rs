@@ -74,6 +74,7 @@ impl Book {
             Input::GenerationEnded { request, attempt, .. } => self.stopped(*request, *attempt),
             Input::VoteEnded { vote, .. } => drop(self.votes.remove(vote)),
             Input::StepEnded { step, .. } if self.step == Some(*step) => self.step = None,
+            Input::Restored { .. } => self.step = None,
             Input::Weights {
                 publication,
                 event: WeightsEvent::Saved | WeightsEvent::SaveFailed,

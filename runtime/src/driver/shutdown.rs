@@ -116,9 +116,10 @@ impl Driver {
         }
     }
 
+    /// What waits to start is no part of it: nothing starts any more.
     fn is_idle(&self) -> bool {
         let gauges = self.scheduler.gauges();
-        gauges.running == 0 && gauges.held == 0 && gauges.votes == 0 && !gauges.training
+        gauges.running == 0 && gauges.votes == 0 && !gauges.training
     }
 
     /// Turns get their failure input now, not at the next start, so that their clients learn of it.

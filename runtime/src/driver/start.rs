@@ -339,9 +339,14 @@ impl Driver {
             self.feed(&input);
         }
         if let Some(step) = self.book.step {
+            let learner = self.scheduler.learner();
             // The run was killed between the trainer's checkpoint and the record of its step.
-            let ok = made_by == Some(step) && checkpoint == self.scheduler.learner().next();
-            self.feed(&Input::StepEnded { step, ok });
+            let ok = made_by == Some(step) && checkpoint == learner.next();
+            // An older checkpoint voids the step: if it failed before that, its samples, which are lost, would
+            // begin another one.
+            if ok || checkpoint >= learner {
+                self.feed(&Input::StepEnded { step, ok });
+            }
         }
         let learner = self.scheduler.learner();
         if checkpoint > learner {

@@ -106,6 +106,7 @@ pub(super) fn ended(event: TurnEvent) -> Result<Answer, ApiError> {
 pub(super) async fn ask(gate: &Gate, request: &TurnRequest) -> Result<Asked, ApiError> {
     let id = gate.driver.next_request();
     let place = &request.place;
+    let temperature = temperature(gate, request)?;
     let session = place.session.clone().unwrap_or_else(|| format!("auto-{}", id.0));
     let prompt: Arc<[u32]> = request.conversation.prompt(&*gate.tokenizer)?.into();
     let prompt_tokens = prompt.len();
@@ -133,7 +134,7 @@ pub(super) async fn ask(gate: &Gate, request: &TurnRequest) -> Result<Asked, Api
             streamed: request.stream,
             question: question.clone(),
             next_state: request.next_state.as_deref().filter(|_| first).map(Arc::from),
-            sampling: sampling(gate, request, number, index),
+            sampling: sampling(gate, request, temperature, number, index),
             events,
         };
         gate.driver.ask(arrival).await;
@@ -141,14 +142,35 @@ pub(super) async fn ask(gate: &Gate, request: &TurnRequest) -> Result<Asked, Api
     Ok(Asked { id, session, prompt: prompt_tokens, choices })
 }
 
-fn sampling(gate: &Gate, request: &TurnRequest, number: RequestId, index: u32) -> Sampling {
+/// What the request is sampled with. Of a turn that trains that is the run's: at another one its recorded
+/// log-probabilities would be of another distribution than those of the trainer.
+fn temperature(gate: &Gate, request: &TurnRequest) -> Result<f32, ApiError> {
+    let own = gate.options.temperature as f32;
+    match request.temperature {
+        Some(other) if other != own && request.place.turn == TurnType::Main => {
+            Err(ApiError::bad_request(&format!(
+                "a turn that trains is sampled at temperature {own}, which `training.temperature` of the \
+                 settings says: leave temperature out, or send the turn as a side turn"
+            )))
+        }
+        given => Ok(given.unwrap_or(own)),
+    }
+}
+
+fn sampling(
+    gate: &Gate,
+    request: &TurnRequest,
+    temperature: f32,
+    number: RequestId,
+    index: u32,
+) -> Sampling {
     let most = gate.options.max_tokens;
     let seed = request.seed.unwrap_or_else(|| mix(number.0));
     let stops = request.stop.iter().map(|text| gate.tokenizer.encode(text));
     let end = std::iter::once(vec![gate.tokenizer.end_of_turn()]);
     Sampling {
         max_tokens: request.max_tokens.map_or(most, |tokens| tokens.min(most)),
-        temperature: request.temperature,
+        temperature,
         seed: seed.wrapping_add(u64::from(index)),
         stop: end.chain(stops).collect(),
         stop_texts: request.stop.as_slice().into(),

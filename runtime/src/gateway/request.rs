@@ -18,7 +18,8 @@ pub(super) struct TurnRequest {
     pub(super) next_state: Option<String>,
     pub(super) metadata: BTreeMap<String, String>,
     pub(super) max_tokens: Option<u32>,
-    pub(super) temperature: f32,
+    /// `None`: that of the policy.
+    pub(super) temperature: Option<f32>,
     pub(super) seed: Option<u64>,
     pub(super) stop: Vec<String>,
     pub(super) n: u32,
@@ -71,10 +72,9 @@ impl Place {
 }
 
 /// The temperature, where it is one.
-pub(super) fn temperature(given: Option<f32>) -> Result<f32, ApiError> {
-    let temperature = given.unwrap_or(1.0);
-    if (0.0..=2.0).contains(&temperature) {
-        return Ok(temperature);
+pub(super) fn temperature(given: Option<f32>) -> Result<Option<f32>, ApiError> {
+    if given.is_none_or(|temperature| (0.0..=2.0).contains(&temperature)) {
+        return Ok(given);
     }
     Err(ApiError::bad_request("temperature must be between 0 and 2"))
 }

@@ -73,6 +73,12 @@ impl Facts {
         actions: &[Action],
         scheduler: &Scheduler,
     ) {
+        // An older checkpoint voids the step that was training.
+        if matches!(input, Input::Restored { .. }) {
+            for step in self.steps.values_mut() {
+                step.ended.get_or_insert((seq, false));
+            }
+        }
         for action in actions {
             match *action {
                 Action::StartGeneration { sample: Some(id), .. } => {

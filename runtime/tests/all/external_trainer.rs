@@ -191,6 +191,39 @@ async fn a_trainer_with_other_parameters_is_told_what_to_load() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_trainer_that_went_back_goes_on_with_the_version_that_it_has() {
+    let world = World::new();
+    let run = world.run(LONG).await;
+    run.train_once("a", world.dir.path()).await;
+    run.until_published(1).await;
+    let book = world.dir.path().join("trainer.json");
+    let first = std::fs::read(&book).unwrap();
+    run.train_once("b", world.dir.path()).await;
+    run.until_published(2).await;
+    run.end().await;
+    std::fs::write(&book, first).unwrap();
+    let run = world.run(LONG).await;
+    let pull = |version: u32| json!({"trainer": "one", "version": version, "wait_sec": 20});
+    // The parameters of version 1 are version 3, whose weights nobody has written.
+    let (status, task) = run.trainer("pull", pull(1)).await;
+    assert_eq!(
+        (status, &task["task"], &task["version"]),
+        (StatusCode::OK, &json!("save"), &json!(3))
+    );
+    let body = json!({"version": 3, "path": world.dir.path()});
+    assert_eq!(run.trainer("weights", body).await.1, json!({"published": true}));
+    run.until_published(3).await;
+    run.turns("c", 2).await;
+    let (status, said) = run.trainer("pull", pull(2)).await;
+    assert_eq!((status, code(&said)), (StatusCode::CONFLICT, "other_version"));
+    let (status, task) = run.trainer("pull", pull(1)).await;
+    assert_eq!((status, &task["version"]), (StatusCode::OK, &json!(3)), "{task}");
+    let (status, said) = run.report(&task, Some(world.dir.path())).await;
+    assert_eq!((status, &said["version"]), (StatusCode::OK, &json!(4)));
+    run.until(|status| status.ledger.steps == 3 && status.learner.number() == 4).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn strangers_and_nonsense_are_refused() {
     let world = World::new();
     let run = world.run(LONG).await;

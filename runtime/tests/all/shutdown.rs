@@ -1,9 +1,14 @@
 //! A run ends in order, and goes on where it ended.
 
+use std::path::Path;
+
+use headway_runtime::shared::config::OverLimit;
 use headway_runtime::shared::rule::Rule;
+use headway_runtime::shared::time::Span;
 use headway_runtime::store::replay;
 use serde_json::{Value, json};
 
+use crate::all::checks::nothing_is_wrong;
 use crate::all::live::{SMALL, Setup, query, turn};
 
 fn setup() -> Setup {
@@ -146,6 +151,66 @@ async fn an_older_checkpoint_loses_what_came_after_it_and_versions_go_on_upward(
     std::fs::write(dir.path().join("checkpoint"), "9 0").unwrap();
     let error = setup().try_start(dir.path()).await.map(drop).unwrap_err().to_string();
     assert!(error.starts_with("the trainer's checkpoint is version 9"), "{error}");
+}
+
+/// As the record of a run that is killed at this moment.
+fn copy_record(from: &Path, folder: &Path) {
+    let to = folder.join("run.db");
+    let connection = rusqlite::Connection::open(from).unwrap();
+    connection.execute("VACUUM INTO ?1", [to.to_str().unwrap()]).unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_step_that_a_crash_ended_over_an_older_checkpoint_trains_nothing_that_is_lost() {
+    let (dir, killed) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let live = setup().start(dir.path()).await;
+    for session in ["a", "b", "c", "d"] {
+        live.answer(&turn(session, "hello")).await;
+    }
+    live.until(|status| status.ledger.steps == 2 && status.ledger.publications == 2).await;
+    live.trainer.hold(true);
+    for session in ["e", "f"] {
+        live.answer(&turn(session, "hello")).await;
+    }
+    live.until(|status| status.gauges.training && status.committed == status.inputs).await;
+    copy_record(&live.record, killed.path());
+    live.trainer.hold(false);
+    live.end().await.0.unwrap();
+    std::fs::write(killed.path().join("checkpoint"), "1 0").unwrap();
+    let live = setup().start(killed.path()).await;
+    let status = live.driver.status();
+    assert_eq!((status.learner.number(), status.gauges.training), (3, false));
+    let lost = headway_runtime::shared::action::Discard::LostWeights;
+    assert_eq!(status.ledger.discarded[lost.index()], 2);
+    for session in ["g", "h"] {
+        live.ask_until_served(&turn(session, "hello")).await;
+    }
+    live.until(|status| status.ledger.steps == 3).await;
+    let (trained, (ended, record)) = (live.trainer.batches(), live.end().await);
+    ended.unwrap();
+    assert_eq!(trained.len(), 1, "the batch of g and h, and not that of e and f");
+    let steps: String = query(&record, "SELECT group_concat(ok) FROM steps");
+    assert_eq!(steps, "1,1,0,1");
+    nothing_is_wrong(&record);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn who_waits_for_a_place_does_not_hold_up_the_end() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut setup = setup();
+    setup.config.policy_serving.over_limit = OverLimit::Hold;
+    let live = setup.start(dir.path()).await;
+    live.trainer.hold(true);
+    let mut waiting = Vec::new();
+    while live.driver.status().gauges.held == 0 {
+        waiting.push(live.begin(&turn(&format!("{}", waiting.len()), "hello")));
+        live.until(|status| status.ledger.offered as usize == waiting.len()).await;
+    }
+    live.trainer.hold(false);
+    live.driver.shut_down(Span::from_secs(1_000_000)).await;
+    live.ended().await.unwrap();
+    let last = waiting.pop().unwrap().await.unwrap();
+    assert_eq!(last.status(), 503);
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -38,6 +38,7 @@ async fn a_body_says_what_is_wrong_with_it() {
         (with("messages", json!([{"content": "hi"}])), "each message must have a role"),
         (with("messages", json!([{"role": "user", "content": 3}])), "content must be a text"),
         (with("temperature", json!(3)), "temperature must be between 0 and 2"),
+        (with("temperature", json!(0.5)), "a turn that trains is sampled at temperature 1, which"),
         (with("max_tokens", json!(0)), "max_tokens must be at least 1"),
         (with("max_tokens", json!("many")), "the body is wrong: invalid type"),
         (with("n", json!(0)), "n must be between 1 and 128"),
@@ -56,6 +57,17 @@ async fn a_body_says_what_is_wrong_with_it() {
         assert!(said.starts_with(expected), "{said}");
     }
     assert_eq!(live.driver.status().ledger.offered, 0);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_side_turn_may_have_another_temperature_and_a_main_turn_that_of_the_run() {
+    let dir = tempfile::tempdir().unwrap();
+    let live = live(&dir).await;
+    for (kind, temperature) in [("side", 0.5), ("main", 1.0)] {
+        let mut body = turn("s", "hello");
+        (body["turn_type"], body["temperature"]) = (json!(kind), json!(temperature));
+        live.answer(&body).await;
+    }
 }
 
 /// A session's name that cannot be read was taken for none: its turns were sessions of their own.

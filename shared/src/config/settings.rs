@@ -60,6 +60,9 @@ pub struct Training {
     pub lease: Span,
     /// The learning rate of a trainer in this process; `None`: the policy's own.
     pub learning_rate: Option<f64>,
+    /// The temperature that turns which train are sampled with, and scored by a trainer in this process; above 0,
+    /// to 2.
+    pub temperature: f64,
 }
 
 /// `judge`
@@ -206,6 +209,14 @@ pub fn parse_settings(root: &mut Reader<'_>, config: &Config, start: Option<Orig
     }
     let learning_rate = training.float("learning_rate", 0.0, 0.0..=1.0);
     let learning_rate = Some(learning_rate).filter(|rate| *rate > 0.0);
+    let temperature = training.float("temperature", 1.0, 0.0..=2.0);
+    if temperature == 0.0 {
+        training.error(
+            "temperature",
+            "at temperature 0 nothing is sampled, so that no token has a ratio",
+            "write 1, or another temperature above 0",
+        );
+    }
     training.finish();
 
     let mut judge = root.table("judge").else_at(start);
@@ -213,7 +224,7 @@ pub fn parse_settings(root: &mut Reader<'_>, config: &Config, start: Option<Orig
         judge.require("model", "\"the judge's model\"");
     }
     let model = judge.string("model", "");
-    let temperature = judge.float("temperature", 0.0, 0.0..=2.0);
+    let of_judge = judge.float("temperature", 0.0, 0.0..=2.0);
     let max_tokens = judge.u32("max_tokens", 512, 1..=u32::MAX);
     let (system, prompt) = (text(&mut judge, "system"), text(&mut judge, "prompt"));
     let score = score_form(&mut judge);
@@ -233,8 +244,8 @@ pub fn parse_settings(root: &mut Reader<'_>, config: &Config, start: Option<Orig
             max_model_len,
             dtype,
         },
-        training: Training { lease, learning_rate },
-        judge: Judge { model, temperature, max_tokens, system, prompt, score },
+        training: Training { lease, learning_rate, temperature },
+        judge: Judge { model, temperature: of_judge, max_tokens, system, prompt, score },
         logging: Logging { log_rollout_logprob_diff },
     }
 }

@@ -131,7 +131,7 @@ metric_table! {
     /// `stale_filter_steps`.
     Share discarded_stale_filter_share "" = |t| t.discarded(Discard::StaleFilter);
     /// Share of the samples trained or discarded that were discarded because they were parked, and
-    /// too old or without a place when their next state came.
+    /// too old before their next state had come and a place was free.
     Share discarded_stale_parked_share "" = |t| t.discarded(Discard::StaleParked);
     /// Share of the samples trained or discarded that were discarded because a weight sync aborted
     /// their generation.

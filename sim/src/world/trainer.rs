@@ -102,6 +102,14 @@ impl Trainer {
         bus.tell(Input::StepEnded { step, ok });
     }
 
+    /// The core gives a step up.
+    pub(super) fn cancel(&mut self, step: StepId) {
+        if self.running.is_some_and(|running| running.step == step) {
+            self.stamp = self.stamp.wrapping_add(1);
+            self.running = None;
+        }
+    }
+
     /// The step that is running, or the next one, takes longer.
     pub(super) fn pause(&mut self, bus: &mut Bus, lasting: Span) {
         match self.running.take() {

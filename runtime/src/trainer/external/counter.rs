@@ -232,7 +232,9 @@ impl Counter {
         let Some(step) = self.step.as_mut().filter(|step| free(&step.lease)) else {
             return Ok(None);
         };
-        if pull.version.is_some_and(|version| version != step.version) {
+        // After a rollback the step starts from an older version's parameters, under a new number.
+        let own = [step.version, self.book.version()];
+        if pull.version.is_some_and(|version| !own.contains(&version)) {
             return Err(self.other_version(pull.version));
         }
         let held = step.lease.insert(lend("train"));
@@ -329,8 +331,10 @@ impl Counter {
 
     async fn written(&mut self, written: Written) -> Result<bool, Denied> {
         let Written { version, path } = written;
+        // After a rollback what is to be saved is an older version's parameters, under a new number.
+        let asked = self.save.as_ref().map_or(0, |save| save.version);
         let newest = self.book.version();
-        if version > newest {
+        if version > newest.max(asked) {
             return Err(Denied::OtherVersion(format!(
                 "there is no version {version}: the last reported step made version {newest}"
             )));
