@@ -256,6 +256,24 @@ fn a_fixed_population_its_limits_and_its_prompts_come_back() {
 }
 
 #[test]
+fn rewards_that_rise_come_back_as_they_were_drawn() {
+    let set = [
+        "world.judge.positive_share=0.1",
+        "world.judge.positive_growth=0.04",
+        "world.judge.prompt_spread=1",
+        "world.judge.solved_share=0",
+        "world.judge.hopeless_share=0",
+    ];
+    let found = calibrated(LOOP, &set);
+    near(&found, "world.judge.positive_growth", 0.04, 0.15);
+    for (key, truth) in [("positive_share", 0.1), ("prompt_spread", 1.0)] {
+        let value: f64 = value(&found, &format!("world.judge.{key}")).parse().unwrap();
+        assert!((value / truth - 1.0).abs() < 0.3, "{key}: {value}");
+    }
+    assert!(!found.scenario.contains("solved_share"), "{}", found.scenario);
+}
+
+#[test]
 fn a_population_is_seen_to_be_fixed_where_it_does_not_pause() {
     let pause = ", pause = { kind = \"exponential\", mean_sec = 2 }";
     let found = calibrated(&LOOP.replace(pause, ""), &[]);
