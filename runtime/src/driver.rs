@@ -313,11 +313,7 @@ impl Driver {
         let digest = self.decisions.add(now, &actions);
         let training = self.book.step;
         self.observer.observe(now, input, &actions, &self.scheduler);
-        // What a step says that was given up comes too late, and counts for nothing.
-        let late = matches!(input, Input::StepEnded { step, .. } if training != Some(*step));
-        if !late {
-            self.narrator.observe(now, input, &actions, &self.scheduler, &self.metrics);
-        }
+        self.narrator.observe(now, input, &actions, &self.scheduler, &self.metrics, training);
         self.guard_observes(now, input, &actions);
         tracing::trace!(target: "headway", seq, actions = actions.len(), "an input");
         self.book.observe(input, &actions);
@@ -344,6 +340,7 @@ impl Driver {
             }
             Input::StepEnded { step, ok } => {
                 let metrics = std::mem::take(&mut self.metrics);
+                // What a step says that was given up comes too late, and counts for nothing.
                 if training == Some(step) {
                     self.append(Row::StepEnded { step, ok, metrics, seq });
                     self.checkpoint_if_due(seq, ok);

@@ -183,7 +183,7 @@ impl Narrator {
         }
     }
 
-    /// The core has handled an input.
+    /// The core has handled an input; before it, `training` was the step under way.
     pub(crate) fn observe(
         &mut self,
         now: Time,
@@ -191,8 +191,11 @@ impl Narrator {
         actions: &[Action],
         scheduler: &Scheduler,
         metrics: &[StepMetric],
+        training: Option<StepId>,
     ) {
         match input {
+            // One that was given up is none any more.
+            Input::StepEnded { step, .. } if training != Some(*step) => {}
             Input::StepEnded { step, ok } => self.step_ended(now, *step, *ok, scheduler, metrics),
             Input::Weights { publication, event } => self.weights(*publication, *event),
             Input::ReplicaUp { replica, deploy } => {

@@ -218,13 +218,14 @@ pub fn parse_settings(root: &mut Reader<'_>, config: &Config, start: Option<Orig
         );
     }
     training.finish();
+    let training = Training { lease, learning_rate, temperature };
 
     let mut judge = root.table("judge").else_at(start);
     if asked {
         judge.require("model", "\"the judge's model\"");
     }
     let model = judge.string("model", "");
-    let of_judge = judge.float("temperature", 0.0, 0.0..=2.0);
+    let temperature = judge.float("temperature", 0.0, 0.0..=2.0);
     let max_tokens = judge.u32("max_tokens", 512, 1..=u32::MAX);
     let (system, prompt) = (text(&mut judge, "system"), text(&mut judge, "prompt"));
     let score = score_form(&mut judge);
@@ -244,8 +245,8 @@ pub fn parse_settings(root: &mut Reader<'_>, config: &Config, start: Option<Orig
             max_model_len,
             dtype,
         },
-        training: Training { lease, learning_rate, temperature },
-        judge: Judge { model, temperature: of_judge, max_tokens, system, prompt, score },
+        training,
+        judge: Judge { model, temperature, max_tokens, system, prompt, score },
         logging: Logging { log_rollout_logprob_diff },
     }
 }

@@ -4,7 +4,7 @@ use super::Scheduler;
 use super::Stage;
 use super::admission::reserves;
 use super::slab::{List, NONE, Slot};
-use super::state::{Group, Purpose, TurnState};
+use super::state::{Group, Purpose};
 use crate::action::Discard;
 use crate::config::GroupFilter;
 use crate::id::GroupId;
@@ -65,14 +65,10 @@ impl Scheduler {
         // One that had no need of the place came before the one that waits for it.
         if representative != NONE && representative != slot {
             self.held.remove(&mut self.turn_links, representative);
-            self.turns[representative].state = TurnState::InLine;
-            self.line.push_back(&mut self.turn_links, representative);
-            self.admission_due = true;
+            self.line_up(representative);
         }
         while let Some(mate) = self.groups[group].held.pop_front(&mut self.turn_links) {
-            self.turns[mate].state = TurnState::InLine;
-            self.line.push_back(&mut self.turn_links, mate);
-            self.admission_due = true;
+            self.line_up(mate);
         }
         group
     }

@@ -46,10 +46,15 @@ impl Scheduler {
         waiting.sort_unstable_by_key(|&slot| self.turns[slot].request);
         for slot in waiting {
             self.leave_held(slot);
-            self.turns[slot].state = TurnState::InLine;
-            self.line.push_back(&mut self.turn_links, slot);
-            self.admission_due = true;
+            self.line_up(slot);
         }
+    }
+
+    /// A turn that waited for a place needs none any more.
+    pub(super) fn line_up(&mut self, slot: Slot) {
+        self.turns[slot].state = TurnState::InLine;
+        self.line.push_back(&mut self.turn_links, slot);
+        self.admission_due = true;
     }
 
     /// Takes a turn that waits for a place from those that do.

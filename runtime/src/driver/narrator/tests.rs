@@ -20,6 +20,7 @@ struct Run {
     now: Time,
     actions: Vec<Action>,
     requests: u64,
+    training: Option<StepId>,
 }
 
 impl Run {
@@ -30,7 +31,8 @@ impl Run {
         edit(&mut config);
         let core = Scheduler::new(config);
         let narrator = Narrator::new(&core, Time::ZERO, true);
-        let mut run = Self { core, narrator, now: Time::ZERO, actions: vec![], requests: 0 };
+        let (now, actions, training) = (Time::ZERO, vec![], None);
+        let mut run = Self { core, narrator, now, actions, requests: 0, training };
         run.give(&Input::ReplicaUp { replica: ReplicaId(0), deploy: DeployVersion::new(0) });
         assert_eq!(run.notes(), [Note::ReplicaUp { replica: ReplicaId(0), version: 0 }]);
         run
@@ -40,7 +42,16 @@ impl Run {
         let diff = StepMetric { name: LOGPROB_DIFF.into(), staleness: None, value: 0.25 };
         self.core.handle(self.now, input);
         self.actions = std::iter::from_fn(|| self.core.poll_action()).collect();
-        self.narrator.observe(self.now, input, &self.actions, &self.core, &[diff]);
+        let Self { narrator, actions, core, training, .. } = self;
+        narrator.observe(self.now, input, actions, core, &[diff], *training);
+        if let Input::StepEnded { .. } = input {
+            *training = None;
+        }
+        let started = actions.iter().find_map(|action| match action {
+            Action::StartStep { step, .. } => Some(*step),
+            _ => None,
+        });
+        *training = started.or(*training);
     }
 
     fn ask(&mut self, turn: TurnType) -> RequestId {
@@ -81,11 +92,7 @@ impl Run {
     }
 
     fn end_step(&mut self, ok: bool) {
-        let step = self.actions.iter().find_map(|action| match action {
-            Action::StartStep { step, .. } => Some(*step),
-            _ => None,
-        });
-        self.give(&Input::StepEnded { step: step.unwrap(), ok });
+        self.give(&Input::StepEnded { step: self.training.unwrap(), ok });
     }
 
     fn publishes(&mut self, event: WeightsEvent) {
@@ -128,6 +135,18 @@ fn a_step_is_said_with_what_it_trained_and_the_difference_where_it_is_wanted() {
         assert_eq!(step.logprob_diff, wanted.then_some(0.25));
         assert_eq!(run.narrator.steps().len(), 1);
     }
+}
+
+#[test]
+fn the_end_of_a_step_that_is_not_under_way_is_no_step() {
+    let mut run = Run::new(|_| {});
+    run.train();
+    let step = run.training.unwrap();
+    run.end_step(true);
+    run.notes();
+    run.give(&Input::StepEnded { step, ok: false });
+    assert!(!run.notes().iter().any(|note| matches!(note, Note::Step(_))));
+    assert_eq!(run.narrator.steps().len(), 1);
 }
 
 #[test]
