@@ -21,7 +21,7 @@
 //!   the rollout at its end.
 //! - **Mixing.** Each segment of a sample has its own `k`; the sequence's log-ratio is the sum.
 //! - **Lessons.** Where the reward grows, tokens of good samples become more likely: a part of `sigma²`
-//!   goes with the advantages.
+//!   goes with the advantages, as far as clipping lets it.
 //! - **Pace.** What a correction takes of the gradient slows training, and with it all movement.
 //! - **Labels.** A share of samples has log-probabilities of other tokens, or zeros.
 //!
@@ -47,6 +47,7 @@ pub use observer::{Drift, OfStaleness};
 pub use path::Path;
 pub use population::{Log, Population, Quantiles};
 pub use sequence::{Ages, Fault, Sequence, draw};
+pub use steps::Steps;
 pub use trained::{Batch, gradient_kept};
 
 pub(crate) use observer::Observer;

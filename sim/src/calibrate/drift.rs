@@ -11,6 +11,7 @@ use super::estimate::{Estimates, Item, number};
 use super::fit::{ProbePoint, WindowFit, drift as fit_drift, step_spread};
 use super::learning::Learning;
 use super::measured::Measured;
+use crate::drift::Tokens;
 
 const TABLE: &str = "world.drift";
 /// What is reported of log-ratios, by the versions between the two policies: by a lag probe, and by
@@ -67,9 +68,12 @@ pub(super) fn drift(
             return;
         }
     };
-    let tokens = shape::tokens(&readings);
-    let spread = tokens.and_then(|tokens| step_spread(&points, &found, tokens.kurtosis()));
-    let kept = match (learned, tokens) {
+    let starts: Vec<u32> = found.windows.iter().map(|window| window.from_step).collect();
+    let tokens = shape::tokens(&readings, &starts);
+    let spread = tokens.as_ref().and_then(|tokens| {
+        step_spread(&points, &found, |stretch, k| tokens[stretch].over(f64::from(k)).kurtosis())
+    });
+    let kept = match (learned, &tokens) {
         (Some(learned), Some(tokens)) => {
             kept::of_stretches(measured, &found, tokens, spread, learned.growth.value)
         }
@@ -82,11 +86,10 @@ pub(super) fn drift(
         ("drift: of one version", "a", found.a),
         ("drift: power", "p", found.p),
     ];
-    let with_p = |correlations: &[f64]| Some((format!("{TABLE}.p"), correlations.to_vec()));
     for (what, key, parameter) in numbers {
         let mut item = Item::number(what, TABLE, key, "probe", parameter, found.probes);
         if key == "a" {
-            item.with = with_p(&found.a_with_p[..1]);
+            item.with = vec![Some((format!("{TABLE}.p"), found.a_with_p[0]))];
         }
         estimates.items.push(item);
     }
@@ -94,6 +97,14 @@ pub(super) fn drift(
         let window = |(at, window): (usize, &WindowFit)| {
             let mut text =
                 format!("from_step = {}, a = {}", window.from_step, number(window.a.value));
+            if let Some(p) = window.p {
+                text += &format!(", p = {}", number(p.value));
+            }
+            if let Some(Tokens { entropy, tail, tail_fade }) = tokens.as_ref().map(|of| of[at + 1])
+            {
+                let [entropy, tail, fade] = [entropy, tail, tail_fade].map(number);
+                text += &format!(", token_entropy = {entropy}, tail = {tail}, tail_fade = {fade}");
+            }
             if learned.is_some() {
                 text += &format!(", gradient_kept = {}", number(kept[at + 1]));
             }
@@ -101,17 +112,19 @@ pub(super) fn drift(
         };
         let windows: Vec<String> = found.windows.iter().enumerate().map(window).collect();
         let item = setting("windows", format!("[{}]", windows.join(", ")));
-        let named =
-            |(at, window): (usize, &WindowFit)| (format!("{TABLE}.windows[{at}].a"), window.a);
-        let parameters = found.windows.iter().enumerate().map(named).collect();
+        let (mut parameters, mut with) = (Vec::new(), Vec::new());
+        for (at, window) in found.windows.iter().enumerate() {
+            let path = |key: &str| format!("{TABLE}.windows[{at}].{key}");
+            let of_p = if window.p.is_some() { path("p") } else { format!("{TABLE}.p") };
+            parameters.push((path("a"), window.a));
+            with.push(Some((of_p, found.a_with_p[at + 1])));
+            if let Some(p) = window.p {
+                parameters.push((path("p"), p));
+                with.push(None);
+            }
+        }
         let what = "drift: later stretches".to_owned();
-        estimates.items.push(Item {
-            what,
-            family: "probe",
-            parameters,
-            with: with_p(&found.a_with_p[1..]),
-            ..item
-        });
+        estimates.items.push(Item { what, family: "probe", parameters, with, ..item });
     }
     if learned.is_some() {
         estimates.items.push(setting("gradient_kept", number(kept[0])));
@@ -121,7 +134,7 @@ pub(super) fn drift(
              steps, and rewards that lie between 0 and 1 and rise",
         );
     }
-    let Some(tokens) = tokens else { return };
+    let Some(Tokens { entropy, tail, tail_fade }) = tokens.map(|tokens| tokens[0]) else { return };
     if let Some(spread) = spread {
         let what = "drift: between steps";
         let item = Item::number(what, TABLE, "step_spread", "probe", spread, found.probes);
@@ -130,10 +143,13 @@ pub(super) fn drift(
             estimates.items.push(setting("step_correlation", number(found.step_correlation)));
         }
     }
-    estimates.items.push(setting("token_entropy", number(tokens.entropy)));
-    estimates.items.push(setting("tail", number(tokens.tail)));
+    estimates.items.push(setting("token_entropy", number(entropy)));
+    estimates.items.push(setting("tail", number(tail)));
+    if tail_fade > 0.0 {
+        estimates.items.push(setting("tail_fade", number(tail_fade)));
+    }
     estimates.note(
-        "`token_entropy` and `tail` are chosen so that the mean absolute log-ratio and the 99th \
+        "`token_entropy`, `tail` and `tail_fade` are chosen so that the mean absolute log-ratio and the 99th \
          percentile, beside the root mean square, are as they were measured (medians over steps, \
          those with more drift counting more); they are no entropy that was measured",
     );

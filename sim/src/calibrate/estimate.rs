@@ -17,8 +17,8 @@ pub struct Item {
     pub family: &'static str,
     /// Its numbers, by the path of their keys, each with its 90% interval.
     pub parameters: Vec<(String, Parameter)>,
-    /// The path of a number that these depend on, and the correlation of each with it.
-    pub with: Option<(String, Vec<f64>)>,
+    /// By number, the path of another that it depends on, and the correlation with it; empty: none does.
+    pub with: Vec<Option<(String, f64)>>,
     /// How many observations it comes from.
     pub count: usize,
     /// How many of them were seen in part only.
@@ -70,7 +70,7 @@ impl Item {
             values: vec![(key, number(parameter.value))],
             family,
             parameters: vec![(format!("{table}.{key}"), parameter)],
-            with: None,
+            with: Vec::new(),
             count,
             cut: 0,
             distance: None,
@@ -202,7 +202,7 @@ impl Estimates {
             values: vec![(key, text)],
             family: fit.family.word(),
             parameters,
-            with: None,
+            with: Vec::new(),
             count: fit.count,
             cut: 0,
             distance: Some((fit.ks, fit.p_value)),

@@ -130,8 +130,8 @@ fn calibration(text: &mut String, from: &str, items: &[Item]) -> std::fmt::Resul
             let [value, low, high] = [parameter.value, parameter.low, parameter.high].map(number);
             let path = quoted(path);
             write!(text, "    {{ key = {path}, value = {value}, low = {low}, high = {high}")?;
-            if let Some((other, correlations)) = &item.with {
-                let (other, correlation) = (quoted(other), number(correlations[at]));
+            if let Some(Some((other, correlation))) = item.with.get(at) {
+                let (other, correlation) = (quoted(other), number(*correlation));
                 write!(text, ", with = {other}, correlation = {correlation}")?;
             }
             writeln!(text, " }},")?;

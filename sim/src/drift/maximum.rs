@@ -15,33 +15,37 @@ const HALVINGS: u32 = 40;
 /// A log-ratio beyond this is none that anything could be done with.
 const FURTHEST: f64 = 1000.0;
 
-/// Tokens of one staleness that were not drawn, by the variance of their log-ratio (as bits, so that
-/// it can be a key); and those with the label of the token after them.
+/// Tokens of one staleness that were not drawn, by the variance of their log-ratio and their population
+/// (as bits, so that they can be keys); and those with the label of the token after them, by entropy.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Undrawn {
-    by_variance: BTreeMap<u64, u64>,
-    shifted: u64,
+    by_law: BTreeMap<[u64; 3], u64>,
+    shifted: BTreeMap<u64, u64>,
 }
 
 impl Undrawn {
     /// Adds `count` tokens.
-    pub(super) fn add(&mut self, variance: f64, count: u64, shifted: bool) {
-        if count > 0 {
-            *self.by_variance.entry(variance.to_bits()).or_default() += count;
-            self.shifted += if shifted { count } else { 0 };
+    pub(super) fn add(&mut self, tokens: &Tokens, variance: f64, count: u64, shifted: bool) {
+        if count == 0 {
+            return;
+        }
+        let law = [variance, tokens.entropy, tokens.tail].map(f64::to_bits);
+        *self.by_law.entry(law).or_default() += count;
+        if shifted {
+            *self.shifted.entry(tokens.entropy.to_bits()).or_default() += count;
         }
     }
 
     /// The logarithm of the largest ratio, at the place `uniform` (0 to 1, both excluded) of its
     /// distribution; `None` without tokens.
-    pub(super) fn largest(&self, tokens: &Tokens, uniform: f64) -> Option<f64> {
+    pub(super) fn largest(&self, uniform: f64) -> Option<f64> {
         let limit = -libm::log(uniform);
-        if self.by_variance.is_empty() {
+        if self.by_law.is_empty() {
             return None;
         }
         // The expected number of tokens above x, which falls with x; at the maximum of this place
         // it is -log(uniform), but for what lies between n log(1 - s) and -n s.
-        let above = |x: f64| self.logs_above(tokens, x);
+        let above = |x: f64| self.logs_above(x);
         let (mut low, mut high) = (-FURTHEST, FURTHEST);
         for _ in 0..HALVINGS {
             let middle = 0.5 * (low + high);
@@ -55,19 +59,19 @@ impl Undrawn {
     }
 
     /// Minus the logarithm of the probability that no token is above `x`.
-    fn logs_above(&self, tokens: &Tokens, x: f64) -> f64 {
+    fn logs_above(&self, x: f64) -> f64 {
         let none = |count: u64, survival: f64| match survival {
             1.0.. => f64::INFINITY,
             share => -(count as f64) * libm::log1p(-share),
         };
-        let drawn = self.by_variance.iter().fold(0.0, |sum, (&bits, &count)| {
-            sum + none(count, survival(tokens, f64::from_bits(bits), x))
+        let drawn = self.by_law.iter().fold(0.0, |sum, (&law, &count)| {
+            let [variance, entropy, tail] = law.map(f64::from_bits);
+            let tokens = Tokens { entropy, tail, tail_fade: 0.0 };
+            sum + none(count, survival(&tokens, variance, x))
         });
-        let label = match self.shifted {
-            0 => 0.0,
-            count => none(count, shifted_survival(tokens.entropy, x)),
-        };
-        drawn + label
+        self.shifted.iter().fold(drawn, |sum, (&entropy, &count)| {
+            sum + none(count, shifted_survival(f64::from_bits(entropy), x))
+        })
     }
 }
 
@@ -117,12 +121,12 @@ mod tests {
 
     #[test]
     fn the_largest_of_normal_logs_is_the_quantile_of_their_number() {
-        let tokens = Tokens { entropy: 0.5, tail: 0.0 };
+        let tokens = Tokens { entropy: 0.5, tail: 0.0, tail_fade: 0.0 };
         let (variance, count) = (0.04, 1_000_000);
         let mut undrawn = Undrawn::default();
-        assert_eq!(undrawn.largest(&tokens, 0.5), None);
-        undrawn.add(variance, count, false);
-        let found = undrawn.largest(&tokens, 0.5).unwrap();
+        assert_eq!(undrawn.largest(0.5), None);
+        undrawn.add(&tokens, variance, count, false);
+        let found = undrawn.largest(0.5).unwrap();
         // F(x)^n = 1/2.
         let share = -libm::expm1(libm::log(0.5) / count as f64);
         let expected = -0.2 * normal_quantile(share) - 0.02;
@@ -131,15 +135,17 @@ mod tests {
 
     #[test]
     fn an_unlikely_token_has_the_heavier_tail() {
-        let (light, heavy) =
-            (Tokens { entropy: 0.5, tail: 0.0 }, Tokens { entropy: 0.5, tail: 1.0 });
+        let (light, heavy) = (
+            Tokens { entropy: 0.5, tail: 0.0, tail_fade: 0.0 },
+            Tokens { entropy: 0.5, tail: 1.0, tail_fade: 0.0 },
+        );
         let above = |tokens: &Tokens| survival(tokens, 0.04, 0.8);
         assert!(above(&heavy) > 10.0 * above(&light));
     }
 
     #[test]
     fn the_share_above_a_ratio_is_that_of_tokens_drawn_one_by_one() {
-        let tokens = Tokens { entropy: 0.5, tail: 1.0 };
+        let tokens = Tokens { entropy: 0.5, tail: 1.0, tail_fade: 0.0 };
         let steps = 4_000;
         let place = |step: i32| (f64::from(step) + 0.5) / f64::from(steps);
         for x in [-0.3, -0.05, 0.0, 0.1, 0.4, 0.9] {

@@ -10,16 +10,14 @@ pub struct Model {
     /// The stretches of training, by the train step of the fitted run at which they begin; the first at
     /// 0.
     pub stretches: Vec<Stretch>,
-    /// The population of tokens.
-    pub tokens: Tokens,
     /// Share of samples whose recorded log-probabilities are those of the next token.
     pub shifted_share: f64,
     /// Share of samples whose recorded log-probabilities are 0 from some token on.
     pub padded_share: f64,
     /// Tokens of a sample that are drawn one by one.
     pub sampled_tokens: u32,
-    /// Standard deviation, between train steps, of the logarithm of what the policy has moved; 0: it
-    /// is the same for all.
+    /// Standard deviation, between train steps, of the logarithm of what each moves the policy; 0: it is
+    /// the same for all.
     pub step_spread: f64,
     /// How alike neighbouring train steps are in that: the correlation of the logarithms, from 0 to below
     /// 1.
@@ -50,25 +48,44 @@ pub struct Stretch {
     pub p: f64,
     /// What share of its gradient the correction left in this stretch of the fitted run; above 0.
     pub kept: f64,
+    /// The population of tokens.
+    pub tokens: Tokens,
 }
 
-/// How likely the tokens are that the policy generates.
-#[derive(Clone, Copy, Debug, PartialEq)]
+/// How likely the tokens are that the policy generates, and how much more the unlikely ones move.
+#[derive(Clone, Copy, PartialEq)]
 pub struct Tokens {
     /// Mean of -log(probability) of a generated token, in nats: the policy's entropy per token.
     pub entropy: f64,
-    /// The exponent of a token's scale, `(1 - probability)^tail`.
+    /// The exponent of a token's scale over one version, `(1 - probability)^tail`.
     pub tail: f64,
+    /// How it falls with the versions between: over `k` it is `tail / k^tail_fade`. With 0 it is the same
+    /// tokens that every version moves further than others; with 1/2 each version has its own, and what a
+    /// scale adds to the kurtosis falls as that of a sum of independent terms does, as 1/k.
+    pub tail_fade: f64,
 }
 
-/// As derived, but without a spread or correlation of 0 and without no growth: a scenario's digest, which random streams are keyed
-/// with, is made of this text, and files that were there before these keys keep theirs.
+/// As derived, but without a fade of 0: see [`Model`].
+impl fmt::Debug for Tokens {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { entropy, tail, tail_fade } = self;
+        let mut text = f.debug_struct("Tokens");
+        text.field("entropy", entropy).field("tail", tail);
+        if *tail_fade != 0.0 {
+            text.field("tail_fade", tail_fade);
+        }
+        text.finish()
+    }
+}
+
+/// As derived, but with the tokens once where all stretches have the same, without a spread or correlation
+/// of 0 and without no growth: a scenario's digest, which random streams are keyed with, is made of this
+/// text, and files that were there before these keys keep theirs.
 impl fmt::Debug for Model {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self {
             calibrated_from,
             stretches,
-            tokens,
             shifted_share,
             padded_share,
             sampled_tokens,
@@ -77,10 +94,17 @@ impl fmt::Debug for Model {
             growth,
         } = self;
         let mut text = f.debug_struct("Model");
-        text.field("calibrated_from", calibrated_from)
-            .field("stretches", stretches)
-            .field("tokens", tokens)
-            .field("shifted_share", shifted_share)
+        text.field("calibrated_from", calibrated_from).field("stretches", stretches);
+        let shapes: Vec<&Tokens> = stretches.iter().map(|stretch| &stretch.tokens).collect();
+        match shapes.as_slice() {
+            [first, rest @ ..] if rest.iter().all(|tokens| tokens == first) => {
+                text.field("tokens", first);
+            }
+            shapes => {
+                text.field("shapes", &shapes);
+            }
+        }
+        text.field("shifted_share", shifted_share)
             .field("padded_share", padded_share)
             .field("sampled_tokens", sampled_tokens);
         if *step_spread != 0.0 {
@@ -96,10 +120,10 @@ impl fmt::Debug for Model {
     }
 }
 
-/// As derived, but without all of the gradient being kept: see [`Model`].
+/// As derived, but without all of the gradient being kept, and without the tokens: see [`Model`].
 impl fmt::Debug for Stretch {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { from_step, sigma0, a, p, kept } = self;
+        let Self { from_step, sigma0, a, p, kept, tokens: _ } = self;
         let mut text = f.debug_struct("Stretch");
         text.field("from_step", from_step).field("sigma0", sigma0).field("a", a).field("p", p);
         if *kept != 1.0 {
@@ -119,19 +143,6 @@ impl Model {
     pub fn stretch(&self, progress: f64) -> Option<(usize, &Stretch)> {
         let begun = |stretch: &Stretch| f64::from(stretch.from_step) <= progress;
         self.stretches.iter().enumerate().rev().find(|(_, stretch)| begun(stretch))
-    }
-
-    /// The law of a train step with this [`progress`](Self::stretch): what the policy has moved is
-    /// multiplied by `exp(s z - s²/2)`, whose mean is 1, with s the `step_spread` and z a standard
-    /// normal of the step's own; the floor stays.
-    #[must_use]
-    pub fn law_of_step(&self, progress: f64, normal: f64) -> Option<Stretch> {
-        let (_, law) = self.stretch(progress)?;
-        let spread = self.step_spread;
-        if spread == 0.0 {
-            return Some(*law);
-        }
-        Some(Stretch { a: law.a * libm::exp(spread * normal - 0.5 * spread * spread), ..*law })
     }
 
     /// `uncalibrated`, or what it was fitted to.
@@ -165,6 +176,16 @@ impl Stretch {
 }
 
 impl Tokens {
+    /// Those of log-ratios over so many versions.
+    #[must_use]
+    pub fn over(&self, versions: f64) -> Self {
+        if self.tail_fade == 0.0 || versions <= 1.0 {
+            return Self { tail_fade: 0.0, ..*self };
+        }
+        let tail = self.tail / libm::pow(versions, self.tail_fade);
+        Self { tail, tail_fade: 0.0, ..*self }
+    }
+
     /// The mean of `(1 - probability)^n`. -log(probability) is exponential with mean `entropy`, so
     /// that 1 - probability has the Beta(1, 1/entropy) distribution.
     #[must_use]

@@ -192,7 +192,7 @@ impl Observer {
     pub(crate) fn finish(&self, summary: Summary) -> (Summary, Drift) {
         let largest = |(&staleness, part): (&u32, &Part)| {
             let uniform = self.key.stream(Component::Extreme, u64::from(staleness)).uniform();
-            let undrawn = part.undrawn.largest(&self.model.tokens, uniform);
+            let undrawn = part.undrawn.largest(uniform);
             part.learner.max_log().into_iter().chain(undrawn).reduce(f64::max)
         };
         let maxima: Vec<Option<f64>> = self.sums.by_staleness.iter().map(largest).collect();
@@ -224,13 +224,13 @@ impl Observer {
         let chunk = batch.len().div_ceil(updates.min(batch.len())).max(1);
         let members = members(&batch);
         let advantages = advantages(&members, &mut self.baseline);
-        let lessons = self.lessons(&members, &batch);
+        let lessons = self.lessons(rule, &members, &batch);
         let mut logs = Vec::with_capacity(batch.len());
         self.of_step.clear();
         let version = batch[0].learner(Stage::TrainStarted).number();
-        let normal = self.steps.normal(&self.model, &self.key, version);
-        let progress = self.course.at(version);
-        let Some(law) = self.model.law_of_step(progress, normal) else { return };
+        let Some((_, &law)) = self.model.stretch(self.course.at(version)) else { return };
+        let mut moves = std::mem::take(&mut self.steps);
+        moves.reach(&self.model, &self.key, version);
         let before = (self.sums.differences, self.sums.learner.tokens(), self.sums.changed.any);
         let course = std::mem::take(&mut self.course);
         let mut kept = Kept::default();
@@ -238,7 +238,7 @@ impl Observer {
             let learner = sample.learner(Stage::TrainStarted).number();
             let within = (place / chunk) as f64 / updates as f64;
             let (deploy, lesson) = (self.deploy, lessons[place]);
-            let ages = Ages { learner, deploy, within, course: &course, lesson };
+            let ages = Ages { learner, deploy, within, course: &course, moves: &moves, lesson };
             let segments = whole(self.segments.take(sample.id), sample);
             let of = entity(sample.id).unwrap_or(sample.id.0);
             let trained = Trained { rule, advantage, masked: sample.masked };
@@ -246,7 +246,7 @@ impl Observer {
             kept.add(advantage, &self.drawn, &terms);
             logs.push(self.drawn.learner);
         }
-        self.course = course;
+        (self.course, self.steps) = (course, moves);
         if self.model.growth.is_some() {
             self.course.step(version, kept.share(rule.correction) / law.kept);
         }
@@ -269,10 +269,10 @@ impl Observer {
     }
 
     /// Which way the tokens of each sample are moved.
-    fn lessons(&self, members: &[Member], batch: &[&Sample]) -> Vec<Lesson> {
+    fn lessons(&self, rule: Loss, members: &[Member], batch: &[&Sample]) -> Vec<Lesson> {
         let tokens: Vec<u32> = batch.iter().map(|sample| sample.tokens).collect();
         match &self.model.growth {
-            Some(growth) => Lesson::of_batch(growth.per_step, members, &tokens),
+            Some(growth) => Lesson::of_batch(growth.per_step, rule, members, &tokens),
             None => vec![Lesson::default(); batch.len()],
         }
     }
@@ -346,8 +346,9 @@ impl Sums {
             let version = segment.version.number();
             let age = ages.learner.saturating_sub(version);
             if let Some(part) = self.by_staleness.get_mut(&age.min(OLDEST)) {
+                let law = ages.law(law, version);
                 let variance = law.variance(ages.learner_steps(version));
-                part.undrawn.add(variance, count, shifted);
+                part.undrawn.add(&law.tokens, variance, count, shifted);
             }
         }
     }

@@ -6,6 +6,7 @@ use headway_shared::ratio::Token;
 use super::learning::{Course, Lesson, Split};
 use super::model::{Model, Stretch, Tokens};
 use super::path::Path;
+use super::steps::Steps;
 use crate::kernel::math::normal_quantile;
 use crate::kernel::random::Stream;
 
@@ -20,6 +21,8 @@ pub struct Ages<'a> {
     pub within: f64,
     /// How far training had come at each version.
     pub course: &'a Course,
+    /// How far each version's step moved the policy.
+    pub moves: &'a Steps,
     /// Which way the sample's tokens are moved.
     pub lesson: Lesson,
 }
@@ -31,6 +34,16 @@ impl Ages<'_> {
         let proximal = self.course.at(self.learner) - from;
         let deploy = self.deploy.map_or(proximal, |deploy| self.course.at(deploy) - from);
         [proximal, deploy, proximal + self.within * self.course.pace()]
+    }
+
+    /// The law of the steps since this version, of those of the stretch.
+    pub(super) fn law(&self, stretch: &Stretch, version: u32) -> Stretch {
+        let factor = self.moves.factor(version, self.learner);
+        Stretch {
+            a: stretch.a * factor,
+            tokens: stretch.tokens.over(self.learner_steps(version)),
+            ..*stretch
+        }
     }
 
     /// How far the learner is from this version, in train steps of the fitted run.
@@ -96,29 +109,36 @@ pub fn draw(
     out.fault = fault(model, &mut stream, out.length);
     let rest_normals = [stream.uniform(), stream.uniform()];
     let mut rest = Rest::default();
-    let scale_fourth = model.tokens.scale_fourth();
     let (mut start, mut sums) = (0, [0.0; 2]);
     for segment in segments {
-        let way = Way::new(model, law, segment, ages);
+        let way = Way::new(law, segment, ages);
         let length = u64::from(segment.tokens);
         let drawn = share(model.sampled_tokens, length, out.length);
         let staleness = ages.learner.saturating_sub(segment.version.number());
+        let mut held = [0.0; 2];
         for index in 0..drawn {
             let (from, to) = (index * length / drawn, (index + 1) * length / drawn);
             let place = start + from + stream.below(to - from);
-            let (token, logs) =
-                token(&model.tokens, &way, &mut stream, staleness, place, out.fault, out.length);
+            let (token, scale, logs) =
+                token(&way, &mut stream, staleness, place, out.fault, out.length);
             out.tokens.push(token);
             out.weights.push(to - from);
-            sums[0] += logs[2];
-            sums[1] += logs[0];
+            for (at, log) in [logs[2], logs[0]].into_iter().enumerate() {
+                let stopped = way.hold(log, scale);
+                sums[at] += stopped;
+                held[at] += stopped - log;
+            }
         }
-        rest.add(&way, scale_fourth, length - drawn);
+        rest.add(&way, length - drawn);
+        // The others are held back as much, on average.
+        for (mean, held) in rest.means.iter_mut().zip(held) {
+            *mean += held * (length - drawn) as f64 / drawn as f64;
+        }
         out.undrawn.push(length - drawn);
         start += length;
     }
     let [learner, proximal] = rest.draw(rest_normals.map(normal_quantile));
-    let label = label_sum(model.tokens.entropy, out.fault, out.length, &mut stream);
+    let label = label_sum(law.tokens.entropy, out.fault, out.length, &mut stream);
     out.learner = sums[0] + learner + label;
     out.proximal = sums[1] + proximal + label;
 }
@@ -131,18 +151,44 @@ fn share(most: u32, length: u64, of: u64) -> u64 {
 
 /// How the tokens of one segment were moved.
 struct Way {
+    tokens: Tokens,
+    /// What their scales are divided by.
+    norm: f64,
+    /// The mean fourth power of a scale.
+    scale_fourth: f64,
     path: Path,
     split: Split,
     /// To proximal, deploy and learner, in train steps of the fitted run.
     steps: [f64; 3],
+    /// Where clipping holds a token.
+    until: [f64; 2],
+    /// How far one of scale 1 is beyond, when it is held: half of what a step moves it, on average.
+    beyond: f64,
 }
 
 impl Way {
-    fn new(model: &Model, law: &Stretch, segment: &Segment, ages: &Ages<'_>) -> Self {
-        let steps = ages.steps(segment.version.number());
+    fn new(stretch: &Stretch, segment: &Segment, ages: &Ages<'_>) -> Self {
+        let version = segment.version.number();
+        let steps = ages.steps(version);
         let [proximal, deploy, learner] = steps;
-        let split = ages.lesson.split(law, &model.tokens, learner);
-        Self { path: Path::new(&split.law, proximal, deploy, learner), split, steps }
+        let law = ages.law(stretch, version);
+        let scale_fourth = law.tokens.scale_fourth();
+        let split = ages.lesson.split(&law, scale_fourth, learner);
+        let path = Path::new(&split.law, proximal, deploy, learner);
+        let (until, beyond) = (ages.lesson.until, 0.5 * libm::sqrt(law.moved(1.0)));
+        let (tokens, norm) = (law.tokens, law.tokens.norm());
+        Self { tokens, norm, scale_fourth, path, split, steps, until, beyond }
+    }
+
+    /// The logarithm of a token of this scale, where clipping holds it.
+    fn hold(&self, log: f64, scale: f64) -> f64 {
+        let [down, up] = self.until;
+        log.min(up + self.beyond * scale).max(down - self.beyond * scale)
+    }
+
+    /// The scale of a token with this 1 - probability.
+    fn scale(&self, unlikely: f64) -> f64 {
+        self.tokens.raw_scale(unlikely) / self.norm
     }
 
     /// The logarithms of a token of this scale.
@@ -168,31 +214,32 @@ fn fault(model: &Model, stream: &mut Stream, length: u64) -> Option<Fault> {
     }
 }
 
-/// One token, and its log-ratios without what is wrong with its label.
+/// One token, its scale, and its log-ratios without what is wrong with its label and what clipping holds
+/// back.
 fn token(
-    tokens: &Tokens,
     way: &Way,
     stream: &mut Stream,
     staleness: u32,
     place: u64,
     fault: Option<Fault>,
     length: u64,
-) -> (Token, [f64; 3]) {
-    let surprise = tokens.entropy * stream.exponential();
+) -> (Token, f64, [f64; 3]) {
+    let entropy = way.tokens.entropy;
+    let surprise = entropy * stream.exponential();
     let next = stream.uniform();
     let uniforms = [0; 4].map(|_| stream.uniform());
-    let scale = tokens.raw_scale(-libm::expm1(-surprise)) / tokens.norm();
+    let scale = way.scale(-libm::expm1(-surprise));
     let logs = way.logs(scale, |at| normal_quantile(uniforms[at]));
     let rollout = -surprise;
     let recorded = match fault {
         None => rollout,
         Some(Fault::Shifted) if place + 1 == length => 0.0,
-        Some(Fault::Shifted) => tokens.entropy * libm::log(next),
+        Some(Fault::Shifted) => entropy * libm::log(next),
         Some(Fault::Padded(from)) if place >= from => 0.0,
         Some(Fault::Padded(_)) => rollout,
     };
-    let [proximal, deploy, learner] = logs.map(|log| rollout + log);
-    (Token { staleness, learner, proximal, deploy, rollout: recorded }, logs)
+    let [proximal, deploy, learner] = logs.map(|log| rollout + way.hold(log, scale));
+    (Token { staleness, learner, proximal, deploy, rollout: recorded }, scale, logs)
 }
 
 /// What wrong labels add to the log-ratio of the sequence. Shifted ones cancel each other but for
@@ -209,9 +256,9 @@ impl Rest {
     /// Adds `count` tokens of one segment. Over all scales `c` (mean of c² is 1), a log-ratio
     /// `c x - c² v / 2` with x of variance v has the mean -v/2, and the variance v plus v²/4 times
     /// the variance of c². A lesson adds its mean; what scales do to it is small beside that.
-    fn add(&mut self, way: &Way, scale_fourth: f64, count: u64) {
+    fn add(&mut self, way: &Way, count: u64) {
         let count = count as f64;
-        let path = &way.path;
+        let (path, scale_fourth) = (&way.path, way.scale_fourth);
         let [proximal, _, learner] = path.variances;
         let spread = 0.25 * (scale_fourth - 1.0);
         for (mean, steps) in self.means.iter_mut().zip([way.steps[2], way.steps[0]]) {

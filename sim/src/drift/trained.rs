@@ -103,20 +103,19 @@ pub fn gradient_kept(model: &Model, rule: Loss, batches: &[Batch]) -> Vec<Option
     let (mut baseline, mut steps, mut drawn) = Default::default();
     let mut entity = 0;
     for batch in batches {
-        let normal = Steps::normal(&mut steps, model, &key, batch.version);
-        let progress = f64::from(batch.version);
-        let (stretch, law) = (model.stretch(progress), model.law_of_step(progress, normal));
-        let (Some((stretch, _)), Some(law)) = (stretch, law) else { continue };
+        Steps::reach(&mut steps, model, &key, batch.version);
+        let Some((stretch, law)) = model.stretch(f64::from(batch.version)) else { continue };
         let tokens: Vec<u32> = batch.segments.iter().map(|segment| segment.tokens).collect();
-        let lessons = Lesson::of_batch(growth, &batch.members, &tokens);
+        let lessons = Lesson::of_batch(growth, rule, &batch.members, &tokens);
         let advantages = advantages(&batch.members, &mut baseline);
         let mut kept = Kept::default();
         for (place, (member, advantage)) in batch.members.iter().zip(advantages).enumerate() {
             let (learner, course, lesson) = (batch.version, Course::STEADY, lessons[place]);
-            let ages = Ages { learner, deploy: None, within: 0.0, course, lesson };
+            let moves = &steps;
+            let ages = Ages { learner, deploy: None, within: 0.0, course, moves, lesson };
             let stream = key.stream(Component::Token, entity);
             entity += 1;
-            draw(model, &law, &batch.segments[place..=place], &ages, stream, &mut drawn);
+            draw(model, law, &batch.segments[place..=place], &ages, stream, &mut drawn);
             let trained = Trained { rule, advantage, masked: member.masked };
             kept.add(advantage, &drawn, &trained.terms(&drawn));
         }

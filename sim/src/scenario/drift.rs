@@ -11,6 +11,12 @@ const VARIANCE: std::ops::RangeInclusive<f64> = 0.0..=100.0;
 /// From a random walk to a straight line: `a |s - t|^p` is a variance for no other power.
 const POWER: std::ops::RangeInclusive<f64> = 1.0..=2.0;
 
+/// Below, every token is as good as certain; above, every word of the vocabulary as likely as another.
+const ENTROPY: std::ops::RangeInclusive<f64> = 0.01..=10.0;
+/// With 8, of a thousand tokens with an entropy of 1 three make up half of the mean square.
+const TAIL: std::ops::RangeInclusive<f64> = 0.0..=8.0;
+/// From the same tokens in every version to none that stand out over several.
+const TAIL_FADE: std::ops::RangeInclusive<f64> = 0.0..=1.0;
 /// With 3, one step in 40 is a thousand times the median.
 const STEP_SPREAD: std::ops::RangeInclusive<f64> = 0.0..=3.0;
 /// With 0.999, a thousand steps are alike.
@@ -39,14 +45,15 @@ pub(super) fn read(world: &mut Reader<'_>, growth: f64) -> Option<Model> {
         a: table.float("a", 0.0, VARIANCE),
         p: table.float("p", 1.0, POWER),
         kept: table.float("gradient_kept", 1.0, KEPT),
+        tokens: Tokens {
+            entropy: table.float("token_entropy", 0.5, ENTROPY),
+            tail: table.float("tail", 1.0, TAIL),
+            tail_fade: table.float("tail_fade", 0.0, TAIL_FADE),
+        },
     };
     let model = Model {
         calibrated_from: (!source.trim().is_empty()).then_some(source),
         stretches: stretches(&mut table, first),
-        tokens: Tokens {
-            entropy: table.float("token_entropy", 0.5, 0.01..=10.0),
-            tail: table.float("tail", 1.0, 0.0..=2.0),
-        },
         shifted_share: table.float("shifted_share", 0.0, SHARE),
         padded_share: table.float("padded_share", 0.0, SHARE),
         sampled_tokens: table.u32("sampled_tokens", 16, 1..=100_000),
@@ -96,6 +103,11 @@ fn stretches(table: &mut Reader<'_>, first: Stretch) -> Vec<Stretch> {
             a: window.float("a", first.a, VARIANCE),
             p: window.float("p", first.p, POWER),
             kept: window.float("gradient_kept", first.kept, KEPT),
+            tokens: Tokens {
+                entropy: window.float("token_entropy", first.tokens.entropy, ENTROPY),
+                tail: window.float("tail", first.tokens.tail, TAIL),
+                tail_fade: window.float("tail_fade", first.tokens.tail_fade, TAIL_FADE),
+            },
         });
         window.finish();
     }

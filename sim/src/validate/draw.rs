@@ -58,6 +58,13 @@ fn value(parameter: &Parameter, place: f64) -> f64 {
     if low == 0.0 { drawn.max(0.0) } else { drawn }
 }
 
+/// As near as the number can be: a power of the drift lies from 1 to 2, and is often known so little that a
+/// draw of it does not. It would draw all others back with it.
+fn possible(key: &str, value: f64) -> f64 {
+    let power = key == "world.drift.p" || (key.starts_with(WINDOWS) && key.ends_with(".p"));
+    if power { value.clamp(1.0, 2.0) } else { value }
+}
+
 /// The scenario with its fitted numbers at these places of what is known of them, and `set` over all.
 /// Nearer to the estimates, where a draw is outside of what a key can be.
 ///
@@ -79,7 +86,8 @@ pub(super) fn drawn(
     let at = |nearer: f64| {
         let drawn = parameters.iter().zip(places).map(|(parameter, &own)| {
             let place = along(parameter, own).unwrap_or(own);
-            (parameter.key.as_str(), value(parameter, nearer * place))
+            let key = parameter.key.as_str();
+            (key, possible(key, value(parameter, nearer * place)))
         });
         // At the estimates themselves the file is taken as it is written.
         let (windows, keys): (Vec<_>, Vec<_>) =
@@ -106,14 +114,21 @@ const WINDOWS: &str = "world.drift.windows[";
 fn drift_windows(scenario: &Scenario, drawn: &[(&str, f64)]) -> Option<String> {
     let (first, later) = scenario.drift.as_ref()?.stretches.split_first()?;
     let window = |(at, stretch): (usize, &Stretch)| {
-        let key = format!("{WINDOWS}{at}].a");
-        let a = drawn.iter().find(|(of, _)| *of == key).map_or(stretch.a, |(_, a)| *a);
+        let of = |key: &str| {
+            let path = format!("{WINDOWS}{at}].{key}");
+            drawn.iter().find(|(of, _)| *of == path).map(|(_, value)| *value)
+        };
+        let a = of("a").unwrap_or(stretch.a);
         let mut window = format!("from_step = {}, a = {a:?}", stretch.from_step);
+        let p = of("p").unwrap_or(stretch.p);
         // What it has from the first stretch is what is drawn for that.
         for (key, value, of_first) in [
             ("sigma0", stretch.sigma0, first.sigma0),
-            ("p", stretch.p, first.p),
+            ("p", p, first.p),
             ("gradient_kept", stretch.kept, first.kept),
+            ("token_entropy", stretch.tokens.entropy, first.tokens.entropy),
+            ("tail", stretch.tokens.tail, first.tokens.tail),
+            ("tail_fade", stretch.tokens.tail_fade, first.tokens.tail_fade),
         ] {
             if value != of_first {
                 window += &format!(", {key} = {value:?}");
@@ -130,6 +145,7 @@ mod tests {
     use headway_shared::config::Layers;
 
     use super::*;
+    use crate::drift::Tokens;
 
     fn parameter(value: f64, low: f64, high: f64) -> Parameter {
         Parameter { key: "world.judge.vote.mean_sec".into(), value, low, high, with: None }
@@ -176,7 +192,7 @@ mod tests {
             a = 0.01
             p = 1.5
             gradient_kept = 0.8
-            windows = [{ from_step = 50, a = 0.02, gradient_kept = 0.9 }, { from_step = 90, a = 0.001, p = 1.1 }]
+            windows = [{ from_step = 50, a = 0.02, gradient_kept = 0.9, token_entropy = 2.0, tail_fade = 0.5 }, { from_step = 90, a = 0.001, p = 1.1, tail = 4.0 }]
             [world.judge]
             positive_growth = 0.05
             [calibration]
@@ -185,24 +201,38 @@ mod tests {
                 { key = "world.drift.a", value = 0.01, low = 0.005, high = 0.02, with = "world.drift.p", correlation = -1 },
                 { key = "world.drift.p", value = 1.5, low = 1.4, high = 1.6 },
                 { key = "world.drift.windows[1].a", value = 0.001, low = 0.0005, high = 0.002 },
+                { key = "world.drift.windows[1].p", value = 1.1, low = 1.05, high = 1.2 },
             ]
         "#;
         let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../scenarios");
         let world = std::fs::read_to_string(folder.join("openclaw.toml")).unwrap();
         let layers = Layers::new().toml("openclaw.toml", world).toml("drift.toml", text);
         let (scenario, _) = Scenario::load(&layers, &folder).unwrap();
-        let drift = drawn(&scenario, &[0.0, ENDS, -ENDS], &[]).unwrap().drift.unwrap();
+        let drift = drawn(&scenario, &[0.0, ENDS, -ENDS, ENDS], &[]).unwrap().drift.unwrap();
         let near = |found: f64, expected: f64| assert!((found / expected - 1.0).abs() < 1e-9);
-        let law = |from_step, a, p, kept| Stretch { from_step, sigma0: 0.0, a, p, kept };
-        let expected =
-            [law(0, 0.005, 1.6, 0.8), law(50, 0.02, 1.6, 0.9), law(90, 0.0005, 1.1, 0.8)];
+        let usual = Tokens { entropy: 0.5, tail: 1.0, tail_fade: 0.0 };
+        let law =
+            |from_step, a, p, kept, tokens| Stretch { from_step, sigma0: 0.0, a, p, kept, tokens };
+        let expected = [
+            law(0, 0.005, 1.6, 0.8, usual),
+            law(50, 0.02, 1.6, 0.9, Tokens { entropy: 2.0, tail_fade: 0.5, ..usual }),
+            law(90, 0.0005, 1.2, 0.8, Tokens { tail: 4.0, ..usual }),
+        ];
         assert_eq!(drift.stretches.len(), expected.len());
         for (found, expected) in drift.stretches.iter().zip(expected) {
             near(found.a, expected.a);
             near(found.p, expected.p);
-            assert_eq!((found.from_step, found.kept), (expected.from_step, expected.kept));
+            assert_eq!(
+                (found.from_step, found.kept, found.tokens),
+                (expected.from_step, expected.kept, expected.tokens)
+            );
         }
-        let asked = drawn(&scenario, &[0.0; 3], &["world.drift.windows=[]".to_owned()]).unwrap();
+        // A power that cannot be is the nearest that can, and nothing else is drawn back.
+        let drift = drawn(&scenario, &[ENDS, 9.0 * ENDS, 0.0, -9.0 * ENDS], &[]).unwrap().drift;
+        let stretches = drift.unwrap().stretches;
+        assert_eq!((stretches[0].p, stretches[2].p), (2.0, 1.0));
+        near(stretches[0].a, 0.01 * libm::pow(0.5, 9.0));
+        let asked = drawn(&scenario, &[0.0; 4], &["world.drift.windows=[]".to_owned()]).unwrap();
         assert_eq!(asked.drift.unwrap().stretches.len(), 1, "what is asked for is over all");
     }
 }

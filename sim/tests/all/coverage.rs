@@ -232,9 +232,10 @@ fn intervals_of_shares_and_rates_hold_the_truth_on_average() {
     assert_none(&outside_all);
 }
 
+const TOKENS: Tokens = Tokens { entropy: 0.5, tail: 1.0, tail_fade: 0.0 };
 const DRIFT: [Stretch; 2] = [
-    Stretch { from_step: 0, sigma0: 0.03, a: 0.01, p: 1.5, kept: 1.0 },
-    Stretch { from_step: 240, sigma0: 0.03, a: 0.001, p: 1.5, kept: 1.0 },
+    Stretch { from_step: 0, sigma0: 0.03, a: 0.01, p: 1.5, kept: 1.0, tokens: TOKENS },
+    Stretch { from_step: 240, sigma0: 0.03, a: 0.001, p: 1.5, kept: 1.0, tokens: TOKENS },
 ];
 const DISTANCES: usize = 16;
 
@@ -260,13 +261,12 @@ fn path_factor(law: &Stretch) -> Vec<Vec<f64>> {
 /// A probe: tokens that move along paths of their own, some more than others, on a step that moved
 /// more or less than the average one.
 fn probe(step: u32, law: &Stretch, factor: &[Vec<f64>], mut stream: Stream) -> Vec<ProbePoint> {
-    const TOKENS: usize = 64;
-    let tokens = Tokens { entropy: 0.5, tail: 1.0 };
+    const COUNT: usize = 64;
     let level = libm::exp(0.3 * stream.normal() - 0.045);
     let mut squares = [0.0; DISTANCES];
-    for _ in 0..TOKENS {
-        let surprise = tokens.entropy * stream.exponential();
-        let scale = tokens.raw_scale(-libm::expm1(-surprise)) / tokens.norm();
+    for _ in 0..COUNT {
+        let surprise = TOKENS.entropy * stream.exponential();
+        let scale = TOKENS.raw_scale(-libm::expm1(-surprise)) / TOKENS.norm();
         let floor = law.sigma0 * stream.normal();
         let normals = [0; DISTANCES - 1].map(|_| stream.normal());
         let moved = |k: usize| match k {
@@ -275,14 +275,14 @@ fn probe(step: u32, law: &Stretch, factor: &[Vec<f64>], mut stream: Stream) -> V
         };
         for (k, square) in squares.iter_mut().enumerate() {
             let log = scale * (floor + level.sqrt() * moved(k));
-            *square += log * log / TOKENS as f64;
+            *square += log * log / COUNT as f64;
         }
     }
     let point = |(k, &log_square): (usize, &f64)| ProbePoint {
         step,
         k: k as u32,
         log_square,
-        tokens: TOKENS as f64,
+        tokens: COUNT as f64,
     };
     squares.iter().enumerate().map(point).collect()
 }

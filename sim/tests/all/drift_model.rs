@@ -6,8 +6,8 @@ use headway_shared::input::Segment;
 use headway_shared::ratio::{Ends, Loss, Member, Token, abs_diff, spread};
 use headway_shared::version::RolloutVersion;
 use headway_sim::drift::{
-    Ages, Batch, Course, Fault, Lesson, Log, Model, Population, Sequence, Stretch, Tokens, draw,
-    gradient_kept,
+    Ages, Batch, Course, Fault, Lesson, Log, Model, Population, Sequence, Steps, Stretch, Tokens,
+    draw, gradient_kept,
 };
 use headway_sim::kernel::math::normal_quantile;
 use headway_sim::kernel::random::{Component, Key, Stream};
@@ -18,14 +18,14 @@ fn stream(entity: u64) -> Stream {
 }
 
 fn law(sigma0: f64, a: f64, p: f64) -> Stretch {
-    Stretch { from_step: 0, sigma0, a, p, kept: 1.0 }
+    let tokens = Tokens { entropy: 0.5, tail: 1.0, tail_fade: 0.0 };
+    Stretch { from_step: 0, sigma0, a, p, kept: 1.0, tokens }
 }
 
 fn model(law: Stretch, tail: f64, sampled_tokens: u32) -> Model {
     Model {
         calibrated_from: None,
-        stretches: vec![law],
-        tokens: Tokens { entropy: 0.5, tail },
+        stretches: vec![Stretch { tokens: Tokens { tail, ..law.tokens }, ..law }],
         shifted_share: 0.0,
         padded_share: 0.0,
         sampled_tokens,
@@ -40,8 +40,8 @@ fn segment(version: u32, tokens: u32) -> Segment {
 }
 
 fn ages(learner: u32, deploy: u32, within: f64) -> Ages<'static> {
-    let (course, lesson) = (Course::STEADY, Lesson::default());
-    Ages { learner, deploy: Some(deploy), within, course, lesson }
+    let (course, moves) = (Course::STEADY, Steps::ALIKE);
+    Ages { learner, deploy: Some(deploy), within, course, moves, lesson: Lesson::default() }
 }
 
 /// The sequences of `count` samples with these segments.
@@ -130,8 +130,9 @@ fn the_streaming_population_is_the_reference_within_its_resolution() {
 fn unlikely_tokens_make_the_tail_and_the_variance_stays() {
     for (entropy, low, high) in [(1.0, 5.0, 6.0), (0.5, 6.5, 8.0), (0.25, 8.0, 10.0)] {
         let mut model = model(law(0.02, 0.0, 1.0), 1.0, 64);
-        model.tokens.entropy = entropy;
-        let expected = model.tokens.kurtosis();
+        let tokens = &mut model.stretches[0].tokens;
+        tokens.entropy = entropy;
+        let expected = tokens.kurtosis();
         assert!(low < expected && expected < high, "{expected}: published are 2 to 10");
         let sequences = sequences(&model, &[segment(0, 64)], &ages(0, 0, 0.0), 6_000);
         let logs = logs(&sequences, Ends::LearnerRollout);
@@ -153,10 +154,30 @@ fn unlikely_tokens_make_the_tail_and_the_variance_stays() {
         };
         assert!(size(&unlikely) > 2.5 * size(&likely), "{entropy}");
     }
-    let flat = Tokens { entropy: 0.5, tail: 0.0 };
+    let flat = Tokens { entropy: 0.5, tail: 0.0, tail_fade: 0.0 };
     assert_eq!((flat.kurtosis(), flat.norm()), (3.0, 1.0));
     // By hand: 3 E(q⁴)/E(q²)² = 18 (l + 1)(l + 2) / ((l + 3)(l + 4)) with l = 1/entropy = 2.
-    near(Tokens { entropy: 0.5, tail: 1.0 }.kurtosis(), 18.0 * 12.0 / 30.0, 1e-9);
+    near(Tokens { tail: 1.0, ..flat }.kurtosis(), 18.0 * 12.0 / 30.0, 1e-9);
+}
+
+/// With a fade of 1/2 what the scale adds to a kurtosis of 3 falls about as 1/k.
+#[test]
+fn over_several_versions_tokens_become_alike_where_each_moves_others() {
+    let tokens = Tokens { entropy: 1.0, tail: 1.0, tail_fade: 0.5 };
+    let model = model(Stretch { tokens, ..law(0.0, 0.0001, 1.5) }, 1.0, 64);
+    let kurtosis = |age: u32| {
+        let sequences = sequences(&model, &[segment(0, 64)], &ages(age, age, 0.0), 4_000);
+        let logs = logs(&sequences, Ends::LearnerRollout);
+        let squares = variance(&logs).unwrap();
+        near(squares, 0.0001 * libm::pow(f64::from(age), 1.5), 0.03);
+        let fourth: Vec<f64> = logs.iter().map(|log| libm::pow(*log, 4.0)).collect();
+        mean(&fourth).unwrap() / (squares * squares)
+    };
+    let [one, four, sixteen] = [1, 4, 16].map(kurtosis);
+    near(one, tokens.kurtosis(), 0.06);
+    assert!((2.0..5.0).contains(&((one - 3.0) / (four - 3.0))), "{one} {four}");
+    assert!((2.0..5.0).contains(&((four - 3.0) / (sixteen - 3.0))), "{four} {sixteen}");
+    assert_eq!(tokens.over(0.5), tokens.over(1.0), "the scale of one version is the widest");
 }
 
 #[test]
@@ -327,8 +348,9 @@ fn taught(
 ) -> [Vec<f64>; 2] {
     let of = |good: bool| {
         let per_step = if good { lesson } else { -lesson };
-        let lesson = Lesson { per_step, square: per_step * per_step };
-        let ages = Ages { learner, deploy: None, within: 0.0, course, lesson };
+        let lesson = Lesson { per_step, square: per_step * per_step, ..Lesson::default() };
+        let moves = Steps::ALIKE;
+        let ages = Ages { learner, deploy: None, within: 0.0, course, moves, lesson };
         logs(&sequences(model, &[segment(rollout, 1)], &ages, 100_000), Ends::LearnerRollout)
     };
     [of(true), of(false)]
@@ -351,6 +373,33 @@ fn good_answers_become_more_likely_and_all_move_as_far_as_before() {
 }
 
 #[test]
+fn a_token_goes_no_further_than_clipping_lets_its_like() {
+    let model = model(law(0.0, 0.004, 1.5), 0.0, 16);
+    let drawn = |until: [f64; 2], tokens: u32, sampled_tokens: u32| {
+        let lesson = Lesson { until, ..Lesson::default() };
+        let ages = Ages { lesson, ..ages(8, 8, 0.0) };
+        let model = Model { sampled_tokens, ..model.clone() };
+        sequences(&model, &[segment(0, tokens)], &ages, 2_000)
+    };
+    let never = [f64::NEG_INFINITY, f64::INFINITY];
+    let (low, high) = (libm::log(0.8), libm::log(1.25));
+    let past = 0.5 * libm::sqrt(0.004);
+    let of = |until| logs(&drawn(until, 16, 16), Ends::LearnerRollout);
+    let (free, good, bad) = (of(never), of([never[0], high]), of([low, never[1]]));
+    for (at, free) in free.iter().enumerate() {
+        assert!((good[at] - free.min(high + past)).abs() < 1e-12);
+        assert!((bad[at] - free.max(low - past)).abs() < 1e-12);
+    }
+    assert!(good.iter().filter(|&&log| log > high).count() > 5_000, "they count as clipped");
+    // Of those that are not drawn one by one, the sum.
+    let sum = |sampled: u32| {
+        let sequences = drawn([never[0], high], 400, sampled);
+        mean(&sequences.iter().map(|sequence| sequence.learner).collect::<Vec<_>>()).unwrap()
+    };
+    near(sum(16), sum(400), 0.02);
+}
+
+#[test]
 fn versions_are_as_far_apart_as_what_their_steps_were_worth() {
     let model = model(law(0.0, 0.01, 1.5), 0.0, 16);
     let mut course = Course::default();
@@ -366,7 +415,7 @@ fn versions_are_as_far_apart_as_what_their_steps_were_worth() {
 #[test]
 fn what_a_correction_leaves_of_a_gradient_is_that_of_the_normal_law() {
     let mut model = model(law(0.0, 0.01, 1.5), 0.0, 16);
-    let later = Stretch { from_step: 50, ..law(0.0, 0.0001, 1.5) };
+    let later = Stretch { from_step: 50, a: 0.0001, ..model.stretches[0] };
     let never = Stretch { from_step: 900, ..later };
     model.stretches.extend([later, never]);
     let members: Vec<Member> =
@@ -381,12 +430,17 @@ fn what_a_correction_leaves_of_a_gradient_is_that_of_the_normal_law() {
         let rule = Loss { correction, low: 0.8, high: 1.25 };
         gradient_kept(&model, rule, &batches)
     };
-    // What is clipped weighs as its ratio: the normal law of the logarithm, its mean raised from -s²/2 to s²/2.
+    // What is not clipped weighs as its ratio: the normal law of the logarithm, its mean raised from -s²/2 to
+    // s²/2. What is clipped has stopped half a step beyond the bound.
     let share = |a: f64| {
         let variance = a * libm::pow(8.0, 1.5);
-        let below =
-            |bound: f64| normal_below((libm::log(bound) - 0.5 * variance) / libm::sqrt(variance));
-        0.5 * (below(1.25) + 1.0 - below(0.8))
+        let below = |bound: f64, raised: f64| {
+            normal_below((libm::log(bound) - raised * variance) / libm::sqrt(variance))
+        };
+        let beyond = libm::exp(0.5 * libm::sqrt(a));
+        let left = below(1.25, 0.5) + 1.0 - below(0.8, 0.5);
+        let gone = 1.25 * beyond * (1.0 - below(1.25, -0.5)) + 0.8 / beyond * below(0.8, -0.5);
+        left / (left + gone)
     };
     let [first, second, third] = kept(Correction::PpoClip).try_into().unwrap();
     near(first.unwrap(), share(0.01), 0.03);

@@ -16,22 +16,22 @@ const SAMPLED_TOKENS: u32 = 64;
 pub(super) fn of_stretches(
     measured: &Measured,
     found: &DriftFit,
-    tokens: Tokens,
+    tokens: &[Tokens],
     spread: Option<Parameter>,
     growth: f64,
 ) -> Vec<f64> {
-    let stretch = |from_step: u32, a: Parameter| Stretch {
+    let stretch = |from_step: u32, a: f64, p: f64, tokens: Tokens| Stretch {
         from_step,
         sigma0: found.sigma0.value,
-        a: a.value,
-        p: found.p.value,
+        a,
+        p,
         kept: 1.0,
+        tokens,
     };
-    let later = found.windows.iter().map(|window| stretch(window.from_step, window.a));
+    let stretches = found.stretches().zip(tokens);
     let model = Model {
         calibrated_from: None,
-        stretches: std::iter::once(stretch(0, found.a)).chain(later).collect(),
-        tokens,
+        stretches: stretches.map(|((from, a, p), tokens)| stretch(from, a, p, *tokens)).collect(),
         shifted_share: 0.0,
         padded_share: 0.0,
         sampled_tokens: SAMPLED_TOKENS,

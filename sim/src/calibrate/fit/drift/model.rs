@@ -81,6 +81,35 @@ impl Model {
         model
     }
 
+    /// The best of one stretch, with a power of its own.
+    pub(super) fn of_stretch(&self, stretch: usize, cells: &[Cell]) -> Self {
+        let near = Self { a: vec![self.a[stretch]], ..self.clone() };
+        Self::fit(&[cells.to_vec()], Start::From(&near))
+    }
+
+    /// The best `a` of a stretch, by Fisher scoring with its logarithm, with this floor and power.
+    pub(super) fn level(&self, cells: &[Cell], near: f64, p: f64) -> f64 {
+        let mut a = near;
+        for _ in 0..MOST_ROUNDS {
+            let (mut gradient, mut information) = (0.0, 0.0);
+            for cell in cells {
+                let moved = a * power(cell.k, p).0;
+                let variance = self.floor + moved;
+                if variance > 0.0 {
+                    let own = moved / variance;
+                    gradient += cell.weight * own * (cell.value - variance) / variance;
+                    information += cell.weight * own * own;
+                }
+            }
+            let by = (gradient / information.max(1e-12)).clamp(-LONGEST, LONGEST);
+            a = (a * libm::exp(by)).max(self.least);
+            if by.abs() < 1e-9 {
+                break;
+            }
+        }
+        a
+    }
+
     fn guess(cells: &[Vec<Cell>], has_floor: bool) -> Self {
         const P: f64 = 1.4;
         let all = || cells.iter().flatten().filter(|cell| cell.value > 0.0);

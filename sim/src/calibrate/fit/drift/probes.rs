@@ -110,7 +110,7 @@ impl Probes {
         let cut = |part: usize| part * self.len() / parts;
         let mut stretches: Vec<Range<usize>> =
             (0..parts).map(|part| cut(part)..cut(part + 1)).collect();
-        let levels: Vec<f64> = (0..self.len()).map(|probe| self.level(probe, whole, 0)).collect();
+        let levels: Vec<f64> = (0..self.len()).map(|probe| self.level(probe, whole)).collect();
         while stretches.len() > 1 {
             let differences = stretches
                 .windows(2)
@@ -135,16 +135,24 @@ impl Probes {
 
     /// How far the values of a probe are above those of a stretch's fit: the mean of the logarithms,
     /// which does not depend on how many distances it has.
-    pub(super) fn level(&self, probe: usize, model: &Model, stretch: usize) -> f64 {
-        let (mut sum, mut count) = (0.0, 0.0);
-        for (&k, [value, weight]) in self.distances.iter().zip(&self.sums[probe]) {
-            if k > 0.0 && *weight > 0.0 {
-                sum +=
-                    libm::log((value / weight).max(1e-30) / model.variance(stretch, k).max(1e-30));
-                count += 1.0;
-            }
-        }
+    fn level(&self, probe: usize, model: &Model) -> f64 {
+        let sum = |(sum, count), level| (sum + level, count + 1.0);
+        let (sum, count) = self.levels(probe, model, 0).fold((0.0, 0.0), sum);
         if count > 0.0 { sum / count } else { 0.0 }
+    }
+
+    /// The same of the least distance that the probe has. Those of large ones have steps in common with
+    /// the probes beside it.
+    pub(super) fn nearest_level(&self, probe: usize, model: &Model, stretch: usize) -> f64 {
+        self.levels(probe, model, stretch).next().unwrap_or(0.0)
+    }
+
+    fn levels(&self, probe: usize, model: &Model, stretch: usize) -> impl Iterator<Item = f64> {
+        let apart = self.distances.iter().zip(&self.sums[probe]);
+        let apart = apart.filter(|(k, [_, weight])| **k > 0.0 && *weight > 0.0);
+        apart.map(move |(&k, [value, weight])| {
+            libm::log((value / weight).max(1e-30) / model.variance(stretch, k).max(1e-30))
+        })
     }
 }
 

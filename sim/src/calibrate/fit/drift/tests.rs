@@ -81,3 +81,66 @@ fn probes_that_tell_nothing_are_an_error() {
     broken[7].log_square = f64::NAN;
     assert!(matches!(drift(&broken), Err(FitError::NotASize { index: 7, .. })));
 }
+
+/// Four stretches of 12 probes, whose powers and levels are these; each value is off by this much.
+fn of_powers(powers: [f64; 4], noise: f64) -> Vec<ProbePoint> {
+    let point = |probe: u32, k: u32| {
+        let stretch = (probe / 12) as usize;
+        let a = [0.01, 0.001, 0.0001, 0.00001][stretch];
+        let normal = Key::new(3, Digest::of(b"powers"), 0)
+            .stream(Component::Step, u64::from(probe * 16 + k))
+            .normal();
+        let log_square = truth(0.0, a, powers[stretch], k) * libm::exp(noise * normal);
+        ProbePoint { step: 10 * probe, k, log_square, tokens: 1_000.0 }
+    };
+    (0..48).flat_map(|probe| (0..16).map(move |k| point(probe, k))).collect()
+}
+
+#[test]
+fn stretches_that_grow_otherwise_have_powers_of_their_own() {
+    let powers = [1.8, 1.4, 1.7, 1.5];
+    let found = drift(&of_powers(powers, 0.1)).unwrap();
+    let stretches: Vec<(u32, f64, f64)> = found.stretches().collect();
+    assert_eq!(stretches.len(), 4, "{found:?}");
+    for ((_, _, p), truth) in stretches.into_iter().zip(powers) {
+        assert!((p - truth).abs() < 0.03, "{p} {truth}");
+    }
+}
+
+#[test]
+fn stretches_that_grow_alike_have_one_power() {
+    let found = drift(&of_powers([1.6; 4], 0.0)).unwrap();
+    assert_eq!(found.windows.len(), 3);
+    assert!(found.windows.iter().all(|window| window.p.is_none()), "{found:?}");
+    assert!((found.p.value - 1.6).abs() < 1e-5);
+}
+
+/// One stretch of 200 probes, one each step, whose logarithms are those of this process.
+fn of_correlation(correlation: f64, seed: u64) -> Vec<ProbePoint> {
+    let key = Key::new(seed, Digest::of(b"correlation"), 0);
+    let mut normal = 0.0;
+    let mut points = Vec::new();
+    for step in 0..200 {
+        let own = key.stream(Component::Step, u64::from(step)).normal();
+        normal = correlation * normal + libm::sqrt(1.0 - correlation * correlation) * own;
+        points.extend((0..4).map(|k| ProbePoint {
+            step,
+            k,
+            log_square: truth(0.0, 0.01, 1.6, k) * libm::exp(0.5 * normal),
+            tokens: 200.0,
+        }));
+    }
+    points
+}
+
+#[test]
+fn steps_that_move_alike_for_a_while_are_told_from_independent_ones() {
+    let mean = |correlation: f64| {
+        let of = |seed| drift(&of_correlation(correlation, seed)).unwrap().step_correlation;
+        (1..=20).map(of).sum::<f64>() / 20.0
+    };
+    let (none, alike) = (mean(0.0), mean(0.8));
+    assert!(none < 0.2, "{none}");
+    // What is alike for longer is cut into stretches.
+    assert!((0.3..0.9).contains(&alike), "{alike}");
+}
