@@ -131,8 +131,9 @@ pub fn draw(
         }
         rest.add(&way, length - drawn);
         // The others are held back as much, on average.
+        let others = (length - drawn) as f64 / drawn.max(1) as f64;
         for (mean, held) in rest.means.iter_mut().zip(held) {
-            *mean += held * (length - drawn) as f64 / drawn as f64;
+            *mean += held * others;
         }
         out.undrawn.push(length - drawn);
         start += length;

@@ -397,6 +397,9 @@ fn a_token_goes_no_further_than_clipping_lets_its_like() {
         mean(&sequences.iter().map(|sequence| sequence.learner).collect::<Vec<_>>()).unwrap()
     };
     near(sum(16), sum(400), 0.02);
+    // A turn that was aborted before its first token.
+    let none = sequences(&model, &[segment(0, 0), segment(1, 5)], &ages(8, 8, 0.0), 1);
+    assert!(none[0].tokens.len() == 5 && none[0].learner.is_finite(), "{none:?}");
 }
 
 #[test]
