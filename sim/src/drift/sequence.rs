@@ -119,14 +119,14 @@ pub fn draw(
         for index in 0..drawn {
             let (from, to) = (index * length / drawn, (index + 1) * length / drawn);
             let place = start + from + stream.below(to - from);
-            let (token, scale, logs) =
+            let (token, free, stopped) =
                 token(&way, &mut stream, staleness, place, out.fault, out.length);
             out.tokens.push(token);
             out.weights.push(to - from);
-            for (at, log) in [logs[2], logs[0]].into_iter().enumerate() {
-                let stopped = way.hold(log, scale);
-                sums[at] += stopped;
-                held[at] += stopped - log;
+            // Learner, proximal.
+            for (at, end) in [2, 0].into_iter().enumerate() {
+                sums[at] += stopped[end];
+                held[at] += stopped[end] - free[end];
             }
         }
         rest.add(&way, length - drawn);
@@ -215,8 +215,8 @@ fn fault(model: &Model, stream: &mut Stream, length: u64) -> Option<Fault> {
     }
 }
 
-/// One token, its scale, and its log-ratios without what is wrong with its label and what clipping holds
-/// back.
+/// One token, and its log-ratios without what is wrong with its label: those that nothing holds back, and
+/// as far as clipping lets them.
 fn token(
     way: &Way,
     stream: &mut Stream,
@@ -224,13 +224,14 @@ fn token(
     place: u64,
     fault: Option<Fault>,
     length: u64,
-) -> (Token, f64, [f64; 3]) {
+) -> (Token, [f64; 3], [f64; 3]) {
     let entropy = way.tokens.entropy;
     let surprise = entropy * stream.exponential();
     let next = stream.uniform();
     let uniforms = [0; 4].map(|_| stream.uniform());
     let scale = way.scale(-libm::expm1(-surprise));
-    let logs = way.logs(scale, |at| normal_quantile(uniforms[at]));
+    let free = way.logs(scale, |at| normal_quantile(uniforms[at]));
+    let stopped = free.map(|log| way.hold(log, scale));
     let rollout = -surprise;
     let recorded = match fault {
         None => rollout,
@@ -239,8 +240,8 @@ fn token(
         Some(Fault::Padded(from)) if place >= from => 0.0,
         Some(Fault::Padded(_)) => rollout,
     };
-    let [proximal, deploy, learner] = logs.map(|log| rollout + way.hold(log, scale));
-    (Token { staleness, learner, proximal, deploy, rollout: recorded }, scale, logs)
+    let [proximal, deploy, learner] = stopped.map(|log| rollout + log);
+    (Token { staleness, learner, proximal, deploy, rollout: recorded }, free, stopped)
 }
 
 /// What wrong labels add to the log-ratio of the sequence. Shifted ones cancel each other but for

@@ -13,7 +13,7 @@ const POWER: std::ops::RangeInclusive<f64> = 1.0..=2.0;
 
 /// Below, every token is as good as certain; above, every word of the vocabulary as likely as another.
 const ENTROPY: std::ops::RangeInclusive<f64> = 0.01..=10.0;
-/// With 8, of a thousand tokens with an entropy of 1 three make up half of the mean square.
+/// With 8, of a thousand tokens with an entropy of 1 forty make up half of the mean square.
 const TAIL: std::ops::RangeInclusive<f64> = 0.0..=8.0;
 /// From the same tokens in every version to none that stand out over several.
 const TAIL_FADE: std::ops::RangeInclusive<f64> = 0.0..=1.0;
